@@ -1,0 +1,147 @@
+#include "base/thread_pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <exception>
+#include <fstream>
+#include <set>
+#include <string>
+
+#include "base/error.h"
+
+namespace coterie {
+namespace {
+
+// About 50 us on current processors: longer than the serial work between two regions of a step.
+constexpr int kSpins = 2000;
+
+void pause() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
+/// Spins, then yields: with fewer cores than workers the one we wait for may need this core.
+template <typename Condition>
+void spin_until(Condition done) {
+    for (int spin = 0; !done(); ++spin) {
+        if (spin < kSpins) {
+            pause();
+        } else {
+            std::this_thread::yield();
+        }
+    }
+}
+
+/// One processor number per physical core that this process may use, in ascending order.
+std::vector<int> physical_cores() {
+    cpu_set_t allowed;
+    CPU_ZERO(&allowed);
+    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return {0};
+    std::vector<int> cores;
+    std::set<std::string> seen;
+    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
+        if (!CPU_ISSET(cpu, &allowed)) continue;
+        std::ifstream file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) +
+                           "/topology/thread_siblings_list");
+        std::string siblings;
+        if (!std::getline(file, siblings)) siblings = std::to_string(cpu);
+        if (seen.insert(siblings).second) cores.push_back(cpu);
+    }
+    return cores.empty() ? std::vector<int>{0} : cores;
+}
+
+void pin(pthread_t thread, int cpu) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    // A refusal (a container's policy) costs speed, not correctness.
+    static_cast<void>(pthread_setaffinity_np(thread, sizeof set, &set));
+}
+
+}  // namespace
+
+int available_physical_cores() { return static_cast<int>(physical_cores().size()); }
+
+ThreadPool::ThreadPool(int threads) : size_(threads > 0 ? threads : available_physical_cores()) {
+    const std::vector<int> cores = physical_cores();
+    const bool one_core_each = size_ <= static_cast<int>(cores.size());
+    threads_.reserve(static_cast<std::size_t>(size_ - 1));
+    for (int worker = 1; worker < size_; ++worker) {
+        threads_.emplace_back([this, worker] { worker_loop(worker); });
+        // The caller's own thread stays where the system puts it: it is not ours to pin.
+        if (one_core_each) pin(threads_.back().native_handle(), cores[static_cast<std::size_t>(worker)]);
+    }
+}
+
+ThreadPool::~ThreadPool() {
+    stopping_ = true;
+    region_.fetch_add(1, std::memory_order_release);
+    region_.notify_all();
+    for (std::thread& thread : threads_) thread.join();
+}
+
+void ThreadPool::run(FunctionRef<void(int)> body) {
+    if (size_ == 1) {
+        body(0);
+        return;
+    }
+    body_ = &body;
+    running_.store(size_ - 1, std::memory_order_relaxed);
+    region_.fetch_add(1, std::memory_order_release);
+    region_.notify_all();
+    execute(0);
+    spin_until([this] { return running_.load(std::memory_order_acquire) == 0; });
+    body_ = nullptr;
+    if (failed_.exchange(false)) std::rethrow_exception(std::exchange(failure_, nullptr));
+}
+
+void ThreadPool::barrier() {
+    if (size_ == 1) return;
+    const std::uint32_t generation = barriers_.load(std::memory_order_relaxed);
+    if (arrived_.fetch_add(1, std::memory_order_acq_rel) == size_ - 1) {
+        arrived_.store(0, std::memory_order_relaxed);
+        barriers_.fetch_add(1, std::memory_order_release);
+        return;
+    }
+    spin_until([&] { return barriers_.load(std::memory_order_acquire) != generation; });
+}
+
+void ThreadPool::parallel_for(std::int64_t count, std::int64_t grain,
+                              FunctionRef<void(std::int64_t, std::int64_t)> body) {
+    COTERIE_CHECK(grain > 0);
+    if (count <= grain || size_ == 1) {
+        if (count > 0) body(0, count);
+        return;
+    }
+    TaskQueue queue;
+    run([&](int) {
+        for (std::int64_t begin = queue.take(grain); begin < count; begin = queue.take(grain)) {
+            body(begin, std::min(begin + grain, count));
+        }
+    });
+}
+
+void ThreadPool::worker_loop(int worker) {
+    std::uint32_t seen = 0;
+    while (true) {
+        for (int spin = 0; spin < kSpins && region_.load(std::memory_order_relaxed) == seen; ++spin) pause();
+        region_.wait(seen, std::memory_order_acquire);
+        ++seen;
+        if (stopping_) return;
+        execute(worker);
+        running_.fetch_sub(1, std::memory_order_release);
+    }
+}
+
+void ThreadPool::execute(int worker) {
+    try {
+        (*body_)(worker);
+    } catch (...) {
+        if (!failed_.exchange(true)) failure_ = std::current_exception();
+    }
+}
+
+}  // namespace coterie
