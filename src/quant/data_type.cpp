@@ -7,6 +7,9 @@
 
 #include "base/checked.h"
 #include "base/error.h"
+#include "quant/codebooks/iq1.h"
+#include "quant/codebooks/iq2.h"
+#include "quant/codebooks/iq3.h"
 #include "quant/types/few_bits.h"
 #include "quant/types/four_bit_tables.h"
 #include "quant/types/k_quants.h"
@@ -53,13 +56,20 @@ constexpr std::array kTypes = {
     weights<blocks::Q5_K>(Q5_K, "Q5_K"),
     weights<blocks::Q6_K>(Q6_K, "Q6_K"),
     activations<blocks::Q8_K>(Q8_K, "Q8_K"),
+    weights<blocks::IQ2_XXS>(IQ2_XXS, "IQ2_XXS"),
+    weights<blocks::IQ2_XS>(IQ2_XS, "IQ2_XS"),
+    weights<blocks::IQ3_XXS>(IQ3_XXS, "IQ3_XXS"),
+    weights<blocks::IQ1_S>(IQ1_S, "IQ1_S"),
     weights<blocks::IQ4_NL>(IQ4_NL, "IQ4_NL"),
+    weights<blocks::IQ3_S>(IQ3_S, "IQ3_S"),
+    weights<blocks::IQ2_S>(IQ2_S, "IQ2_S"),
     weights<blocks::IQ4_XS>(IQ4_XS, "IQ4_XS"),
     number(I8, "I8", 1, plain::decode_i8, nullptr),
     number(I16, "I16", 2, plain::decode_i16, nullptr),
     number(I32, "I32", 4, plain::decode_i32, nullptr),
     number(I64, "I64", 8, plain::decode_i64, nullptr),
     number(F64, "F64", 8, plain::decode_f64, nullptr),
+    weights<blocks::IQ1_M>(IQ1_M, "IQ1_M"),
     number(BF16, "BF16", 2, plain::decode_bf16, plain::dot_bf16),
     weights<blocks::TQ1_0>(TQ1_0, "TQ1_0"),
     weights<blocks::TQ2_0>(TQ2_0, "TQ2_0"),
