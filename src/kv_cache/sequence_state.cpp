@@ -1,0 +1,84 @@
+#include "kv_cache/sequence_state.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "base/error.h"
+
+namespace coterie {
+
+SequenceState::SequenceState(const StateLayout& layout, BlockPool& pool, const SequenceOptions& options)
+    : layout_(&layout),
+      pool_(&pool),
+      pages_(layout, pool),
+      recurrent_(layout.recurrent_floats()),
+      snapshots_(options.snapshot_limit) {
+    COTERIE_CHECK(pool.page_bytes() == layout.page_bytes());
+    COTERIE_CHECK(options.snapshot_limit >= 0);
+}
+
+bool SequenceState::prepare(std::int64_t n) {
+    COTERIE_CHECK(n >= 0 && n <= std::numeric_limits<std::int64_t>::max() - kPageTokens - length_);
+    const std::int64_t missing = std::max<std::int64_t>(pages_needed(length_ + n) - pages_.size(), 0);
+    const std::int64_t partial_rows = length_ % kPageTokens;
+    const std::int64_t last_page = length_ / kPageTokens;
+    const bool copies = n > 0 && partial_rows > 0 && pages_.size() > 0 && pages_.shared(last_page);
+    if (static_cast<std::uint64_t>(missing) + (copies ? 1 : 0) > pool_->free_pages()) return false;
+    if (copies) pages_.make_private(last_page, partial_rows);
+    pages_.grow(missing);
+    prepared_ = length_ + n;
+    return true;
+}
+
+void SequenceState::advance(std::int64_t n) {
+    COTERIE_CHECK(n >= 0 && length_ + n <= prepared_);
+    length_ += n;
+}
+
+void SequenceState::snapshot() {
+    if (recurrent_.size() > 0 && length_ > 0) snapshots_.add(length_, recurrent_);
+}
+
+std::int64_t SequenceState::restorable(std::int64_t n) const {
+    COTERIE_CHECK(n >= 0 && n <= length_);
+    if (recurrent_.size() == 0 || n == length_) return n;
+    const Snapshot* snapshot = snapshots_.latest(n);
+    return snapshot ? snapshot->position : 0;
+}
+
+std::int64_t SequenceState::truncate(std::int64_t n) {
+    const std::int64_t target = restorable(n);
+    if (target < length_) {
+        const Snapshot* snapshot = snapshots_.latest(target);
+        if (snapshot) {
+            std::copy_n(snapshot->state.data(), recurrent_.size(), recurrent_.data());
+        } else {
+            std::fill_n(recurrent_.data(), recurrent_.size(), 0.0f);
+        }
+    }
+    snapshots_.drop_after(target);
+    pages_.drop_to(pages_needed(target));
+    length_ = prepared_ = target;
+    return target;
+}
+
+SequenceState SequenceState::fork() const {
+    SequenceState other(*layout_, *pool_, {.snapshot_limit = snapshots_.limit()});
+    other.pages_ = pages_.share(pages_needed(length_));
+    other.snapshots_ = snapshots_;
+    std::copy_n(recurrent_.data(), recurrent_.size(), other.recurrent_.data());
+    other.length_ = other.prepared_ = length_;
+    return other;
+}
+
+void SequenceState::check_integrity() const {
+    COTERIE_CHECK(length_ >= 0 && length_ <= prepared_);
+    COTERIE_CHECK(pages_.size() >= pages_needed(prepared_));
+    pages_.check_integrity();
+    snapshots_.check_integrity(length_);
+    for (std::int64_t page = pages_needed(length_); page < pages_.size(); ++page) {
+        COTERIE_CHECK(!pages_.shared(page));
+    }
+}
+
+}  // namespace coterie
