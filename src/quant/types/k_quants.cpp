@@ -31,6 +31,14 @@ int ScalesAndMinima::minimum(int k) const {
     return (bytes[k + 4] >> 4) | (bytes[k] >> 6) << 4;
 }
 
+void ScalesAndMinima::set(const std::array<int, 8>& scales, const std::array<int, 8>& minima) {
+    for (std::size_t k = 0; k < 4; ++k) {
+        bytes[k] = static_cast<std::uint8_t>(scales[k] | (scales[k + 4] >> 4) << 6);
+        bytes[k + 4] = static_cast<std::uint8_t>(minima[k] | (minima[k + 4] >> 4) << 6);
+        bytes[k + 8] = static_cast<std::uint8_t>((scales[k + 4] & 15) | (minima[k + 4] & 15) << 4);
+    }
+}
+
 HalfMinimaGroup Q2_K::group(int g) const {
     Codes codes;
     for (int l = 0; l < kGroupValues; ++l) codes[l] = static_cast<std::int8_t>(two_bits(qs, g, l));

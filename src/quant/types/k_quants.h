@@ -32,6 +32,7 @@ struct [[gnu::packed]] ScalesAndMinima {
     std::uint8_t bytes[12];
     int scale(int k) const;
     int minimum(int k) const;
+    void set(const std::array<int, 8>& scales, const std::array<int, 8>& minima);
 };
 
 /// 4 bits; a 6-bit scale and minimum for each 32 values.
