@@ -1,0 +1,19 @@
+#include <cstddef>
+#include <cstdint>
+#include <immintrin.h>
+
+#include "kernels/cpu/fill_ops.h"
+#include "kernels/cpu/kernels.h"
+#include "kernels/reference/cache_row.h"
+#include "kernels/reference/reference.h"
+#include "kernels/reference/transcendental_constants.h"
+
+#define COTERIE_ISA avx2
+// The region opens before the ops and closes before the table.
+// clang-format off
+#include "kernels/cpu/target_avx2_begin.h"
+#include "kernels/cpu/simd_avx2.h"
+#include "kernels/cpu/ops/all_ops.h"
+#include "kernels/cpu/target_end.h"
+#include "kernels/cpu/ops/fill_table.h"
+// clang-format on
