@@ -11,9 +11,9 @@ inline constexpr std::int64_t activation_groups(std::int64_t columns) {
     return (columns + kGroupValues - 1) / kGroupValues;
 }
 
-/// One token's input to a product, in both forms (docs/canonical-arithmetic.md). A borrowed view; all arrays are
-/// padded to whole groups with zeros and start on a 32-byte boundary. A consumer reads `values` for F32, F16 and BF16
-/// weights, and the other arrays for quantised weights; what is not needed may be null.
+/// One token's input to a product, in both forms (docs/canonical-arithmetic.md). A borrowed view; all arrays
+/// are padded to whole groups with zeros and start on a 32-byte boundary. A consumer reads `values` for F32,
+/// F16 and BF16 weights, and the other arrays for quantised weights; what is not needed may be null.
 struct ActivationRow {
     std::int64_t columns = 0;
     const float* values = nullptr;            ///< [groups * 32]

@@ -12,11 +12,41 @@ namespace coterie {
 
 /// The element types of GGUF tensors; the values are the ids in the file.
 enum class DataType : std::uint32_t {
-    F32 = 0, F16 = 1, Q4_0 = 2, Q4_1 = 3, Q5_0 = 6, Q5_1 = 7, Q8_0 = 8, Q8_1 = 9,
-    Q2_K = 10, Q3_K = 11, Q4_K = 12, Q5_K = 13, Q6_K = 14, Q8_K = 15,
-    IQ2_XXS = 16, IQ2_XS = 17, IQ3_XXS = 18, IQ1_S = 19, IQ4_NL = 20, IQ3_S = 21, IQ2_S = 22, IQ4_XS = 23,
-    I8 = 24, I16 = 25, I32 = 26, I64 = 27, F64 = 28, IQ1_M = 29, BF16 = 30, TQ1_0 = 34, TQ2_0 = 35,
-    MXFP4 = 39, NVFP4 = 40, Q1_0 = 41, Q2_0 = 42,
+    F32 = 0,
+    F16 = 1,
+    Q4_0 = 2,
+    Q4_1 = 3,
+    Q5_0 = 6,
+    Q5_1 = 7,
+    Q8_0 = 8,
+    Q8_1 = 9,
+    Q2_K = 10,
+    Q3_K = 11,
+    Q4_K = 12,
+    Q5_K = 13,
+    Q6_K = 14,
+    Q8_K = 15,
+    IQ2_XXS = 16,
+    IQ2_XS = 17,
+    IQ3_XXS = 18,
+    IQ1_S = 19,
+    IQ4_NL = 20,
+    IQ3_S = 21,
+    IQ2_S = 22,
+    IQ4_XS = 23,
+    I8 = 24,
+    I16 = 25,
+    I32 = 26,
+    I64 = 27,
+    F64 = 28,
+    IQ1_M = 29,
+    BF16 = 30,
+    TQ1_0 = 34,
+    TQ2_0 = 35,
+    MXFP4 = 39,
+    NVFP4 = 40,
+    Q1_0 = 41,
+    Q2_0 = 42,
 };
 
 /// One more than the largest id, for tables indexed by id.
@@ -25,7 +55,8 @@ inline constexpr std::size_t kDataTypeIds = 43;
 /// Converts `values` elements of a row (a multiple of the type's block) to binary32, exactly.
 using DecodeFunction = void (*)(const std::byte* row, std::int64_t values, float* out);
 
-/// The canonical dot product of a row with an activation of `activation.columns` values (docs/canonical-arithmetic.md).
+/// The canonical dot product of a row with an activation of `activation.columns` values
+/// (docs/canonical-arithmetic.md).
 using DotFunction = float (*)(const std::byte* row, const ActivationRow& activation);
 
 /// One row of the table of types.
