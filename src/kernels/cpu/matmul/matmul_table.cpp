@@ -1,0 +1,33 @@
+#include "kernels/cpu/matmul/instances.h"
+#include "kernels/cpu/matmul/matmul.h"
+#include "kernels/cpu/matmul/scalar.h"
+
+namespace coterie::cpu {
+namespace {
+
+using Table = std::array<MatmulFunction, kDataTypeIds>;
+
+#define COTERIE_SET_MATMUL(type) table[static_cast<std::size_t>(DataType::type)] = matmul_##type;
+
+Table avx2_table() {
+    using namespace matmul::avx2;
+    Table table = matmul::scalar::matmul_table();
+    COTERIE_FOR_BLOCK_TYPES(COTERIE_SET_MATMUL)
+    return table;
+}
+
+}  // namespace
+
+Table matmul_table(InstructionSet set) {
+    switch (set) {
+        case InstructionSet::Scalar:
+            return matmul::scalar::matmul_table();
+        case InstructionSet::Avx2:
+            return avx2_table();
+        case InstructionSet::Avx512:
+            return avx2_table();
+    }
+    return {};
+}
+
+}  // namespace coterie::cpu
