@@ -21,6 +21,8 @@ struct Op {
     bool may_be_in_place = true;
 };
 
+std::ostream& operator<<(std::ostream& out, const Op& op) { return out << op.name; }
+
 template <typename Function>
 Doubles each(const Doubles& a, const Doubles& b, Function function) {
     Doubles out(a.size());
