@@ -6,14 +6,20 @@ namespace coterie {
 
 int exit_status(ErrorCode code) {
     switch (code) {
-        case ErrorCode::InvalidArgument: return 2;
+        case ErrorCode::InvalidArgument:
+            return 2;
         case ErrorCode::NotFound:
         case ErrorCode::InvalidFile:
-        case ErrorCode::Unsupported: return 3;
-        case ErrorCode::OutOfMemory: return 4;
-        case ErrorCode::Io: return 5;
-        case ErrorCode::Cancelled: return 130;
-        case ErrorCode::Internal: break;
+        case ErrorCode::Unsupported:
+            return 3;
+        case ErrorCode::OutOfMemory:
+            return 4;
+        case ErrorCode::Io:
+            return 5;
+        case ErrorCode::Cancelled:
+            return 130;
+        case ErrorCode::Internal:
+            break;
     }
     return 1;
 }

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <fmt/core.h>
-
 #include <stdexcept>
 #include <string>
 
 namespace coterie {
 
-/// What ended a load or a request. Each code maps to one exit status (`exit_status`) and, in the server, one HTTP status.
+/// What ended a load or a request. Each code maps to one exit status (`exit_status`) and, in the server, one
+/// HTTP status.
 enum class ErrorCode {
     InvalidArgument,  ///< a flag, a request field or a prompt that cannot be used
     NotFound,         ///< a file or directory that is not there

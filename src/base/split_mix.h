@@ -4,8 +4,8 @@
 
 namespace coterie {
 
-/// Steele, Lea and Flood's SplitMix64: fast reproducible random bits for synthetic weights and tests. Neighbouring seeds
-/// give unrelated streams.
+/// Steele, Lea and Flood's SplitMix64: fast reproducible random bits for synthetic weights and tests.
+/// Neighbouring seeds give unrelated streams.
 class SplitMix64 {
   public:
     explicit SplitMix64(std::uint64_t seed) : state_(seed) {}

@@ -1,11 +1,10 @@
 #include "base/thread_pool.h"
 
-#include <pthread.h>
-#include <sched.h>
-
 #include <algorithm>
 #include <exception>
 #include <fstream>
+#include <pthread.h>
+#include <sched.h>
 #include <set>
 #include <string>
 

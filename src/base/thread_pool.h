@@ -12,9 +12,9 @@ namespace coterie {
 
 /// A team of threads that computes one parallel region after another.
 ///
-/// The caller is worker 0. The others spin between regions for about 50 us, because the next region of a decode step
-/// follows within microseconds, and then sleep on a futex, so that an idle program costs nothing. Each worker is
-/// pinned to a physical core of its own where the process may use that many.
+/// The caller is worker 0. The others spin between regions for about 50 us, because the next region of a
+/// decode step follows within microseconds, and then sleep on a futex, so that an idle program costs nothing.
+/// Each worker is pinned to a physical core of its own where the process may use that many.
 ///
 /// One region runs at a time, started by one thread. Nothing allocates after construction.
 class ThreadPool {
@@ -34,7 +34,8 @@ class ThreadPool {
     /// Inside a region: waits until every worker is here. Writes before it are visible after it.
     void barrier();
 
-    /// Cuts [0, count) into pieces of `grain`, taken by the workers as they become free; a lone worker gets one piece.
+    /// Cuts [0, count) into pieces of `grain`, taken by the workers as they become free; a lone worker gets
+    /// one piece.
     void parallel_for(std::int64_t count, std::int64_t grain,
                       FunctionRef<void(std::int64_t begin, std::int64_t end)> body);
 
@@ -56,8 +57,8 @@ class ThreadPool {
     bool stopping_ = false;  ///< written before region_ changes, read after
 };
 
-/// Hands out pieces of [0, count) to the workers of one region. Reset before the region that uses it, or between two
-/// barriers of it.
+/// Hands out pieces of [0, count) to the workers of one region. Reset before the region that uses it, or
+/// between two barriers of it.
 class TaskQueue {
   public:
     void reset() { next_.store(0, std::memory_order_relaxed); }

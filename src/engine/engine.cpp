@@ -1,0 +1,155 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/error.h"
+#include "engine/forward/cpu_ops.h"
+#include "models/registry.h"
+
+namespace coterie::engine {
+namespace {
+
+constexpr std::int64_t kDefaultContext = 4096;
+constexpr std::int64_t kLogitsRows = 32;
+
+EngineOptions resolve(EngineOptions options, const models::ModelConfig& config) {
+    if (options.context == 0) options.context = std::min(kDefaultContext, config.context);
+    if (options.context < 1 || options.batch < 1) {
+        fail(ErrorCode::InvalidArgument, "context and batch must be at least 1, not {} and {}",
+             options.context, options.batch);
+    }
+    options.batch = std::min(options.batch, options.context);
+    return options;
+}
+
+std::int64_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
+    return std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
+}
+
+}  // namespace
+
+struct Engine::Compute {
+    Compute(const models::Model& model, const EngineOptions& options)
+        : threads(options.threads),
+          ops(threads, model.workspace, model.extents,
+              {.max_tokens = options.batch, .max_logits_rows = std::min(kLogitsRows, options.batch)}) {}
+
+    ThreadPool threads;
+    CpuOps ops;
+};
+
+std::int64_t Sequence::truncate(std::int64_t n) {
+    const std::int64_t kept = state_.truncate(std::clamp<std::int64_t>(n, 0, length()));
+    tokens_.resize(static_cast<std::size_t>(kept));
+    return kept;
+}
+
+Sequence Sequence::fork() const {
+    Sequence copy(state_.fork());
+    copy.tokens_ = tokens_;
+    return copy;
+}
+
+Engine::Engine(std::shared_ptr<const gguf::Archive> archive, const EngineOptions& options)
+    : archive_(std::move(archive)), model_(models::build_model(*archive_)) {
+    options_ = resolve(options, model_->config);
+    layout_.emplace(model_->state_layout(options_.cache));
+    // One page more than the context needs: a fork of a partly filled page is copied before it is written.
+    const auto pages = static_cast<std::uint64_t>(pages_for(options_.context)) + 1;
+    pool_ = std::make_unique<BlockPool>(layout_->page_bytes(), pages * layout_->page_bytes());
+    try {
+        compute_ = std::make_unique<Compute>(*model_, options_);
+    } catch (const std::bad_alloc&) {
+        fail(ErrorCode::OutOfMemory, "{}: no memory for steps of {} tokens; use a smaller -b",
+             archive_->name(), options_.batch);
+    }
+    last_logits_.resize(static_cast<std::size_t>(model_->config.vocabulary));
+}
+
+Engine::~Engine() = default;
+
+void Engine::load(LoadProgress progress) const {
+    const std::uint64_t total = archive_->total_bytes();
+    archive_->prefault([&](std::uint64_t done) { progress(done, total); });
+}
+
+int Engine::threads() const { return compute_->threads.size(); }
+
+Sequence Engine::make_sequence() {
+    return Sequence(SequenceState(*layout_, *pool_, {.snapshot_limit = options_.snapshots}));
+}
+
+void Engine::check_tokens(std::span<const TokenId> tokens) const {
+    for (const TokenId token : tokens) {
+        if (token >= 0 && token < model_->config.vocabulary) continue;
+        fail(ErrorCode::InvalidArgument, "token {} is outside the model's vocabulary of {}", token,
+             model_->config.vocabulary);
+    }
+}
+
+std::vector<StepSlice> Engine::prepare(std::span<const Slice> slices) {
+    step_tokens_.clear();
+    logits_rows_.clear();
+    std::vector<StepSlice> prepared;
+    prepared.reserve(slices.size());
+    for (const Slice& slice : slices) {
+        check_tokens(slice.tokens);
+        const auto count = static_cast<std::int64_t>(slice.tokens.size());
+        const auto first = static_cast<std::int64_t>(step_tokens_.size());
+        if (!slice.sequence->state_.prepare(count)) {
+            fail(ErrorCode::OutOfMemory,
+                 "the context of {} tokens is full; use a larger -c or a shorter prompt", options_.context);
+        }
+        prepared.push_back({&slice.sequence->state_, slice.sequence->length(), first, count});
+        step_tokens_.insert(step_tokens_.end(), slice.tokens.begin(), slice.tokens.end());
+        for (std::int64_t i = slice.logits == Slice::Logits::All ? 0 : count - 1; i < count; ++i) {
+            if (slice.logits != Slice::Logits::None) logits_rows_.push_back(first + i);
+        }
+    }
+    COTERIE_CHECK(static_cast<std::int64_t>(step_tokens_.size()) <= options_.batch);
+    return prepared;
+}
+
+void Engine::step(std::span<const Slice> slices, LogitsConsumer consumer, StepObserver* observer) {
+    const std::vector<StepSlice> prepared = prepare(slices);
+    const Step step{.tokens = step_tokens_,
+                    .slices = prepared,
+                    .logits_rows = logits_rows_,
+                    .logits = &consumer,
+                    .observer = observer};
+    compute_->ops.begin(step);
+    model_->forward(compute_->ops);
+    for (const Slice& slice : slices) {
+        slice.sequence->state_.advance(static_cast<std::int64_t>(slice.tokens.size()));
+        slice.sequence->tokens_.insert(slice.sequence->tokens_.end(), slice.tokens.begin(),
+                                       slice.tokens.end());
+    }
+}
+
+std::span<const float> Engine::extend(Sequence& sequence, std::span<const TokenId> tokens,
+                                      StepObserver* observer,
+                                      const std::function<void(std::int64_t, std::int64_t)>& progress) {
+    COTERIE_CHECK(!tokens.empty());
+    check_tokens(tokens);
+    const auto total = static_cast<std::int64_t>(tokens.size());
+    const std::int64_t held = common_prefix(sequence.tokens(), tokens);
+    if (held < sequence.length() || held == total) sequence.truncate(std::min(held, total - 1));
+    for (std::int64_t done = sequence.length(); done < total; done = sequence.length()) {
+        const std::int64_t count = std::min(options_.batch, total - done);
+        const Slice slice{
+            .sequence = &sequence,
+            .tokens = tokens.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(count)),
+            .logits = done + count == total ? Slice::Logits::Last : Slice::Logits::None};
+        step(
+            {&slice, 1},
+            [&](std::int64_t, std::span<const float> logits) {
+                std::copy(logits.begin(), logits.end(), last_logits_.begin());
+            },
+            observer);
+        if (progress) progress(done + count, total);
+    }
+    return last_logits_;
+}
+
+}  // namespace coterie::engine

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/forward/step.h"
+#include "gguf/archive.h"
+#include "models/model.h"
+
+/// The door to a loaded model: everything above (scheduler, commands, benchmarks) includes this header only.
+namespace coterie::engine {
+
+using TokenId = std::int32_t;
+
+struct EngineOptions {
+    int threads = 0;           ///< 0: one per physical core
+    std::int64_t context = 0;  ///< positions all sequences together may hold; 0: 4096, or the model's if less
+    std::int64_t batch = 512;  ///< tokens computed in one step at most
+    models::CacheFormat cache;   ///< element types of keys and values
+    std::int64_t snapshots = 8;  ///< recurrent states kept per sequence
+};
+
+/// Told while the model's bytes are brought into memory.
+using LoadProgress = FunctionRef<void(std::uint64_t done, std::uint64_t total)>;
+
+class Engine;
+
+/// One timeline of tokens and everything the model remembers of it. Made by an engine, which must outlive it.
+class Sequence {
+  public:
+    std::span<const TokenId> tokens() const { return tokens_; }
+    std::int64_t length() const { return static_cast<std::int64_t>(tokens_.size()); }
+
+    /// Drops everything from position n on, as far as the model's state allows (recurrent layers go back to a
+    /// snapshot), and returns the new length.
+    std::int64_t truncate(std::int64_t n);
+
+    /// Another sequence of the same tokens, which shares memory with this one.
+    Sequence fork() const;
+
+    SequenceState& state() { return state_; }
+
+  private:
+    friend class Engine;
+    explicit Sequence(SequenceState state) : state_(std::move(state)) {}
+
+    std::vector<TokenId> tokens_;
+    SequenceState state_;
+};
+
+/// New tokens of one sequence in a step.
+struct Slice {
+    Sequence* sequence;
+    std::span<const TokenId> tokens;
+    enum class Logits { None, Last, All } logits = Logits::Last;
+};
+
+/// A loaded model and the threads and memory to run it. One thread calls it at a time.
+///
+/// A token's logits depend on the tokens before it and on nothing else: not on how they were cut into steps,
+/// on other sequences of the step, on the number of threads or the instruction set
+/// (docs/canonical-arithmetic.md).
+class Engine {
+  public:
+    /// Builds the model and allocates everything that steps need. Throws what building a model throws, and
+    /// OutOfMemory. The archive's bytes are read when steps first touch them, or by `load` before.
+    Engine(std::shared_ptr<const gguf::Archive> archive, const EngineOptions& options);
+    ~Engine();
+
+    /// Brings all weights into memory; an exception of `progress` ends it.
+    void load(LoadProgress progress) const;
+
+    const models::ModelConfig& config() const { return model_->config; }
+    const models::Model& model() const { return *model_; }
+    const gguf::Archive& archive() const { return *archive_; }
+    int threads() const;
+    std::int64_t batch() const { return options_.batch; }
+    std::int64_t context() const { return options_.context; }
+
+    Sequence make_sequence();
+
+    /// Computes one step of at most batch() tokens and appends them to their sequences. Logits of the wanted
+    /// rows go to `consumer` in order; `row` counts all tokens of the step. Throws InvalidArgument for a
+    /// token outside the vocabulary and OutOfMemory where the context is full; sequences are then unchanged.
+    void step(std::span<const Slice> slices, LogitsConsumer consumer, StepObserver* observer = nullptr);
+
+    /// Makes the sequence hold exactly `tokens`, computing only what it does not hold yet (at least the last
+    /// token), in steps of batch(), and returns the last token's logits, valid until the next call. Where the
+    /// step in progress is cancelled by the observer, the sequence keeps the steps before. Requires: tokens
+    /// not empty.
+    std::span<const float> extend(
+        Sequence& sequence, std::span<const TokenId> tokens, StepObserver* observer = nullptr,
+        const std::function<void(std::int64_t done, std::int64_t total)>& progress = {});
+
+  private:
+    void check_tokens(std::span<const TokenId> tokens) const;
+    std::vector<StepSlice> prepare(std::span<const Slice> slices);
+
+    std::shared_ptr<const gguf::Archive> archive_;
+    EngineOptions options_;
+    std::unique_ptr<models::Model> model_;
+    std::optional<StateLayout> layout_;
+    std::unique_ptr<BlockPool> pool_;
+    struct Compute;  ///< threads and operations
+    std::unique_ptr<Compute> compute_;
+    std::vector<TokenId> step_tokens_;
+    std::vector<std::int64_t> logits_rows_;
+    std::vector<float> last_logits_;
+};
+
+}  // namespace coterie::engine

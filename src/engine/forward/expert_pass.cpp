@@ -1,0 +1,139 @@
+#include "engine/forward/expert_pass.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "engine/forward/matmul_strip.h"
+
+namespace coterie::engine {
+namespace {
+
+constexpr std::int64_t kStrip = kGroupValues;
+constexpr std::int64_t kMaxStripColumns = 256;
+// Outputs of one strip stay in a core's second-level cache.
+constexpr std::int64_t kStripFloats = 96 * 1024;
+
+void activate(const cpu::KernelTable& kernels, models::FfnActivation activation, const float* gate,
+              const float* up, std::int64_t n, float* out) {
+    switch (activation) {
+        case models::FfnActivation::SwiGlu:
+            kernels.swiglu(gate, up, n, out);
+            return;
+        case models::FfnActivation::SwiGluOai:
+            kernels.swiglu_oai(gate, up, n, out);
+            return;
+    }
+}
+
+}  // namespace
+
+ExpertPass::ExpertPass(ThreadPool& pool, const Capacity& capacity)
+    : pool_(pool),
+      capacity_(capacity),
+      strip_capacity_(std::max(kStripFloats, capacity.max_assignments * kStrip)),
+      hidden_(capacity.hidden_groups),
+      hidden_values_(capacity.keep_values ? static_cast<std::size_t>(capacity.hidden_groups * kGroupValues)
+                                          : 0),
+      input_rows_(static_cast<std::size_t>(capacity.max_assignments)),
+      hidden_rows_(static_cast<std::size_t>(capacity.max_assignments)),
+      scratch_(static_cast<std::size_t>(pool.size())) {
+    for (Scratch& scratch : scratch_) {
+        scratch.gate = AlignedBuffer<float>(static_cast<std::size_t>(capacity.max_tokens * kStrip));
+        scratch.up = AlignedBuffer<float>(static_cast<std::size_t>(capacity.max_tokens * kStrip));
+        scratch.output = AlignedBuffer<float>(static_cast<std::size_t>(strip_capacity_));
+    }
+}
+
+std::int64_t ExpertPass::place_rows(const ExpertPlan& plan, std::span<const ActivationRow> inputs) {
+    first_strip_.assign(1, 0);
+    first_group_.clear();
+    std::int64_t group = 0;
+    for (const ExpertJob& job : plan.jobs) {
+        first_strip_.push_back(first_strip_.back() + activation_groups(job.gate.rows));
+        first_group_.push_back(group);
+        for (std::int64_t a = job.first; a < job.first + job.count; ++a) {
+            const auto i = static_cast<std::size_t>(a);
+            const float* values =
+                capacity_.keep_values ? hidden_values_.data() + group * kGroupValues : nullptr;
+            input_rows_[i] = inputs[static_cast<std::size_t>(plan.tokens[i])];
+            hidden_rows_[i] = hidden_.view(group, job.down.columns, values);
+            group += stored_groups(job.down.columns);
+        }
+    }
+    COTERIE_CHECK(group <= capacity_.hidden_groups);
+    return first_strip_.back();
+}
+
+void ExpertPass::run(const cpu::KernelTable& kernels, const ExpertPlan& plan,
+                     std::span<const ActivationRow> inputs, float* out, std::int64_t out_stride,
+                     std::int64_t output_width) {
+    const auto assignments = static_cast<std::int64_t>(plan.tokens.size());
+    COTERIE_CHECK(assignments <= capacity_.max_assignments);
+    const std::int64_t strips = place_rows(plan, inputs);
+    const std::int64_t columns = strip_columns(assignments, output_width);
+    const auto rows = static_cast<std::int64_t>(inputs.size());
+
+    gate_up_queue_.reset();
+    down_queue_.reset();
+    pool_.run([&](int worker) {
+        Scratch& scratch = scratch_[static_cast<std::size_t>(worker)];
+        std::size_t job = 0;
+        for (std::int64_t strip = gate_up_queue_.take(1); strip < strips; strip = gate_up_queue_.take(1)) {
+            while (strip >= first_strip_[job + 1]) ++job;
+            gate_up_strip(kernels, plan.jobs[job], first_group_[job], strip - first_strip_[job], scratch);
+        }
+        pool_.barrier();
+        for (std::int64_t c = down_queue_.take(columns); c < output_width; c = down_queue_.take(columns)) {
+            down_strip(kernels, plan, c, std::min(columns, output_width - c), out, out_stride, rows, scratch);
+        }
+    });
+}
+
+void ExpertPass::gate_up_strip(const cpu::KernelTable& kernels, const ExpertJob& job,
+                               std::int64_t first_group, std::int64_t strip, Scratch& scratch) {
+    const std::int64_t begin = strip * kStrip;
+    const std::int64_t count = std::min(kStrip, job.gate.rows - begin);
+    const ActivationRow* inputs = input_rows_.data() + job.first;
+    matmul_strip(kernels, job.gate, begin, count, inputs, job.count, scratch.gate.data(), kStrip);
+    matmul_strip(kernels, job.up, begin, count, inputs, job.count, scratch.up.data(), kStrip);
+    for (std::int64_t t = 0; t < job.count; ++t) {
+        const std::int64_t group = first_group + t * stored_groups(job.down.columns) + strip;
+        float* hidden = scratch.gate.data() + t * kStrip;
+        activate(kernels, job.activation, hidden, scratch.up.data() + t * kStrip, count, hidden);
+        std::fill(hidden + count, hidden + kStrip, 0.0f);
+        if (capacity_.keep_values) std::copy_n(hidden, kStrip, hidden_values_.data() + group * kGroupValues);
+        kernels.quantise_activation(hidden, kStrip, hidden_.target(group));
+    }
+}
+
+void ExpertPass::down_strip(const cpu::KernelTable& kernels, const ExpertPlan& plan, std::int64_t begin,
+                            std::int64_t count, float* out, std::int64_t out_stride, std::int64_t rows,
+                            Scratch& scratch) {
+    for (const ExpertJob& job : plan.jobs) {
+        matmul_strip(kernels, job.down, begin, count, hidden_rows_.data() + job.first, job.count,
+                     scratch.output.data() + job.first * count, count);
+    }
+    const Contribution* contribution = plan.contributions.data();
+    for (std::int64_t t = 0; t < rows; ++t) {
+        float* sum = out + t * out_stride + begin;
+        std::fill_n(sum, count, 0.0f);
+        for (std::int64_t i = 0; i < plan.per_token; ++i, ++contribution) {
+            const float* output = scratch.output.data() + contribution->assignment * count;
+            if (contribution->weighted) {
+                kernels.add_scaled(output, contribution->weight, count, sum);
+            } else {
+                kernels.add(sum, output, count, sum);
+            }
+        }
+    }
+}
+
+std::int64_t ExpertPass::strip_columns(std::int64_t assignments, std::int64_t output_width) const {
+    // Long strips read long stretches of memory; at least four strips a worker keep the workers evenly
+    // loaded.
+    const std::int64_t fair = output_width / (4 * pool_.size());
+    const std::int64_t fits = strip_capacity_ / std::max<std::int64_t>(assignments, 1);
+    return std::clamp(std::min(fair, fits) / kStrip * kStrip, kStrip, kMaxStripColumns);
+}
+
+}  // namespace coterie::engine
