@@ -44,7 +44,7 @@ struct EncodeOptions {
     TextEnds ends = TextEnds::Leave;
     /// With Parse: parts of the text in which control tokens are plain text all the same, ascending and
     /// disjoint. So a template's markers count and the same markers within a user's message do not.
-    std::span<const ByteRange> plain_ranges;
+    std::span<const ByteRange> plain_ranges = {};
 };
 
 /// Whether tokens that are not shown (control, unknown, unused) appear with their text.
