@@ -60,7 +60,7 @@ class Stream {
   public:
     virtual ~Stream() = default;
 
-    /// Host memory that is not pinned is copied by the calling thread's time.
+    /// Copies of host memory that is not pinned may hold up the caller.
     virtual void copy_to_device(DeviceAddress to, std::span<const std::byte> from) = 0;
     virtual void copy_to_host(std::span<std::byte> to, DeviceAddress from) = 0;
     virtual void copy_on_device(DeviceAddress to, DeviceAddress from, std::uint64_t bytes) = 0;

@@ -102,7 +102,7 @@ struct KernelTable {
     void (*rope_adjacent)(float* head, const float* cosines, const float* sines, std::int64_t pairs);
     void (*rope_halves)(float* head, const float* cosines, const float* sines, std::int64_t pairs);
 
-    /// Converts n values to a KV cache row and back. Q8_0 rows hold blocks of 32 as in GGUF; n is a multiple of 32.
+    /// Converts n values to a KV cache row. Q8_0 rows hold blocks of 32 as in GGUF; n is a multiple of 32.
     void (*store_cache)(CacheType type, const float* x, std::int64_t n, std::byte* out);
     void (*attention)(const AttentionArgs&);
     void (*delta_rule)(const DeltaRuleArgs&);

@@ -57,29 +57,33 @@ inline void load_key_tile(const AttentionArgs& args, const PageRows& rows, int f
     }
 }
 
-/// The products of one vector's worth of lanes, for Heads queries and four keys.
+/// sums[h * kTileRows + r] += q k for one vector of columns of Heads queries and four keys.
+template <int Heads>
+inline void add_products(const Vector (&q)[Heads], const float* keys, std::int64_t stride, Vector* sums) {
+    for (int r = 0; r < kTileRows; ++r) {
+        const Vector k = load(keys + r * stride);
+        for (int h = 0; h < Heads; ++h) sums[h * kTileRows + r] = fma(q[h], k, sums[h * kTileRows + r]);
+    }
+}
+
+/// The products of one vector's worth of lanes, for Heads queries and four keys. The sums are local, so that
+/// they stay in registers.
 template <int Heads>
 inline void lane_products(const float* queries, std::int64_t width, const KeyTile& tile, int lane,
-                          Vector (&sums)[Heads * kTileRows]) {
+                          Vector* out) {
+    Vector sums[Heads * kTileRows];
     for (Vector& sum : sums) sum = zero();
+    Vector q[Heads];
     std::int64_t at = lane;
     for (; at + kWidth <= width; at += kLanes) {
-        for (int h = 0; h < Heads; ++h) {
-            const Vector q = load(queries + h * width + at);
-            for (int r = 0; r < kTileRows; ++r) {
-                Vector& sum = sums[h * kTileRows + r];
-                sum = fma(q, load(tile.values + r * tile.stride + at), sum);
-            }
-        }
+        for (int h = 0; h < Heads; ++h) q[h] = load(queries + h * width + at);
+        add_products<Heads>(q, tile.values + at, tile.stride, sums);
     }
-    if (at >= tile.stride) return;
-    for (int h = 0; h < Heads; ++h) {
-        const Vector q = load_first(queries + h * width + at, width - at);
-        for (int r = 0; r < kTileRows; ++r) {
-            Vector& sum = sums[h * kTileRows + r];
-            sum = fma(q, load(tile.values + r * tile.stride + at), sum);
-        }
+    if (at < tile.stride) {
+        for (int h = 0; h < Heads; ++h) q[h] = load_first(queries + h * width + at, width - at);
+        add_products<Heads>(q, tile.values + at, tile.stride, sums);
     }
+    for (int i = 0; i < Heads * kTileRows; ++i) out[i] = sums[i];
 }
 
 /// The scores of Heads queries (one or two) with four keys: scores[h * kPagePositions + r].
