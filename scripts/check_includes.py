@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""Fails where an include points up or sideways: see "Layers" in ARCHITECTURE.md, which this table is."""
+
+import pathlib
+import re
+import sys
+
+# What a folder of src/ may include, besides itself.
+ALLOWED = {
+    "base": set(),
+    "quant": {"base"},
+    "gguf": {"base", "quant"},
+    "tokenizer": {"base", "gguf"},
+    "chat": {"base"},
+    "kernels": {"base", "quant"},
+    "devices": {"base"},
+    "kv_cache": {"base", "kernels"},
+    "models": {"base", "quant", "gguf", "kernels", "kv_cache"},
+    "engine": {"base", "quant", "gguf", "kernels", "devices", "kv_cache", "models"},
+    "sampling": {"base"},
+    "synth": {"base", "quant", "gguf"},
+    "cli": {"base", "quant", "gguf", "tokenizer", "chat", "kernels", "devices", "models", "engine", "sampling", "synth"},
+}
+# Tests may build what they need with the engine and the models above them.
+ALLOWED_IN_TESTS = {"synth": {"engine", "models", "kernels"}}
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+
+
+def violations(root: pathlib.Path):
+    for path in sorted(root.rglob("*")):
+        if path.suffix not in {".h", ".cpp", ".cu", ".cuh"}:
+            continue
+        folder = path.relative_to(root).parts[0]
+        allowed = ALLOWED.get(folder, set()) | {folder}
+        if "_test." in path.name or "_testing." in path.name or "_for_test." in path.name:
+            allowed = allowed | ALLOWED_IN_TESTS.get(folder, set())
+        for number, line in enumerate(path.read_text().splitlines(), 1):
+            match = INCLUDE.match(line)
+            if not match:
+                continue
+            target = match.group(1).split("/")[0]
+            if folder not in ALLOWED:
+                yield f"{path}:{number}: folder '{folder}' is not in the table of scripts/check_includes.py"
+                break
+            if target in ALLOWED and target not in allowed:
+                yield f"{path}:{number}: '{folder}' may not include \"{match.group(1)}\""
+
+
+def main() -> int:
+    found = list(violations(pathlib.Path(__file__).resolve().parent.parent / "src"))
+    print("\n".join(found) if found else "includes: all point down")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

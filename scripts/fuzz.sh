@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Runs every fuzz program for some seconds from its seed corpus: scripts/fuzz.sh [SECONDS]
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+seconds="${1:-60}"
+mapfile -t fuzzers < <(git ls-files 'src/*_fuzz.cpp' | xargs -n1 basename -s .cpp)
+scripts/build.sh fuzz "${fuzzers[@]}"
+for fuzzer in "${fuzzers[@]}"; do
+  seeds="tests/fuzz/${fuzzer%_fuzz}"
+  found="$(mktemp -d)"
+  echo "fuzz: $fuzzer for $seconds s"
+  args=("$found")
+  [[ -d "$seeds" ]] && args+=("$seeds")
+  "build/fuzz/$fuzzer" -max_total_time="$seconds" -rss_limit_mb=1024 -timeout=10 -print_final_stats=1 \
+    -artifact_prefix="$found/" "${args[@]}" 2>&1 | tail -n 8
+  rm -rf "$found"
+done
