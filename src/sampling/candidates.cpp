@@ -1,0 +1,88 @@
+#include "sampling/candidates.h"
+
+#include <cmath>
+#include <limits>
+
+#include "base/error.h"
+
+namespace coterie {
+namespace {
+
+/// Up to here one pass with a small heap is faster than a selection, which moves most items.
+constexpr std::size_t kHeapSelection = 512;
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+
+[[noreturn]] void fail_invalid(std::span<const float> logits) {
+    const auto bad =
+        std::find_if(logits.begin(), logits.end(), [](float logit) { return !(logit < kInfinity); });
+    fail(ErrorCode::Internal, "the model gave the logit {} for token {}; its file may be damaged", *bad,
+         bad - logits.begin());
+}
+
+}  // namespace
+
+void Candidates::load(std::span<const float> logits) {
+    COTERIE_CHECK(!logits.empty() && logits.size() <= std::numeric_limits<std::int32_t>::max());
+    items_.resize(logits.size());
+    bool valid = true;
+    bool possible = false;
+    for (std::size_t i = 0; i < logits.size(); ++i) {
+        valid &= logits[i] < kInfinity;  // false for NaN, too
+        possible |= logits[i] > -kInfinity;
+        items_[i] = {static_cast<std::int32_t>(i), logits[i], 0.0f};
+    }
+    sorted_ = 0;
+    has_probabilities_ = false;
+    if (!valid) fail_invalid(logits);
+    if (!possible)
+        fail(ErrorCode::Internal, "the model gave no token a finite logit; its file may be damaged");
+}
+
+void Candidates::scale_logits(float factor) {
+    for (Candidate& candidate : items_) candidate.logit *= factor;
+    has_probabilities_ = false;
+}
+
+void Candidates::sort_prefix(std::size_t count) {
+    count = std::min(count, items_.size());
+    if (count <= sorted_) return;
+    const auto middle = items_.begin() + static_cast<std::ptrdiff_t>(count);
+    if (count <= kHeapSelection) {
+        std::partial_sort(items_.begin(), middle, items_.end(), ranks_before);
+    } else {
+        if (middle != items_.end()) std::nth_element(items_.begin(), middle, items_.end(), ranks_before);
+        std::sort(items_.begin(), middle, ranks_before);
+    }
+    sorted_ = count;
+}
+
+void Candidates::keep_first(std::size_t count) {
+    count = std::max<std::size_t>(count, 1);
+    if (count >= items_.size()) return;
+    items_.erase(items_.begin() + static_cast<std::ptrdiff_t>(count), items_.end());
+    sorted_ = std::min(sorted_, count);
+    has_probabilities_ = false;
+}
+
+void Candidates::softmax() {
+    if (has_probabilities_) return;
+    const float highest = max_logit();
+    double sum = 0;
+    for (Candidate& candidate : items_) {
+        candidate.probability = std::exp(candidate.logit - highest);
+        sum += candidate.probability;
+    }
+    for (Candidate& candidate : items_) {
+        candidate.probability = static_cast<float>(candidate.probability / sum);
+    }
+    has_probabilities_ = true;
+}
+
+float Candidates::max_logit() const { return best().logit; }
+
+const Candidate& Candidates::best() const {
+    return sorted_ > 0 ? items_.front() : *std::min_element(items_.begin(), items_.end(), ranks_before);
+}
+
+}  // namespace coterie

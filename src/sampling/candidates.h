@@ -1,0 +1,81 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace coterie {
+
+struct Candidate {
+    std::int32_t id;
+    float logit;
+    float probability;  ///< meaningful after Candidates::softmax()
+};
+
+/// Higher logits first, equal ones by id: a total order, so that every selection has one result.
+inline bool ranks_before(const Candidate& a, const Candidate& b) {
+    return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+}
+
+/// The tokens that may still be drawn. Samplers change their logits, remove some of them or reorder them.
+///
+/// At first they stand in the order of their ids. Sorting is lazy: only as many leading candidates are
+/// brought into order as a sampler asks for, because a vocabulary has 150,000 tokens and a draw looks at a
+/// few dozen.
+class Candidates {
+  public:
+    /// Starts again from the logits of the whole vocabulary. Allocates only when the vocabulary grew. Throws
+    /// Internal where a logit is NaN or +infinity, naming its token, or none is finite; -infinity is a token
+    /// that cannot be drawn.
+    void load(std::span<const float> logits);
+
+    std::size_t size() const { return items_.size(); }
+    const Candidate& operator[](std::size_t i) const { return items_[i]; }
+    std::span<const Candidate> items() const { return items_; }
+
+    /// Calls `change(candidate)` -> new logit for each.
+    template <typename Change>
+    void change_logits(Change change) {
+        for (Candidate& candidate : items_) candidate.logit = change(candidate);
+        sorted_ = 0;
+        has_probabilities_ = false;
+    }
+    /// Multiplies all logits by a positive factor, which keeps their order.
+    void scale_logits(float factor);
+
+    /// Brings the first `count` in rank order to the front.
+    void sort_prefix(std::size_t count);
+    /// Reorders freely; `before` must be a total order.
+    template <typename Before>
+    void sort_by(Before before) {
+        std::sort(items_.begin(), items_.end(), before);
+        sorted_ = 0;
+    }
+    /// Removes all but the first `count`, of which at least one stays.
+    void keep_first(std::size_t count);
+    /// Removes those for which `drop(candidate)` holds, unless that would be all.
+    template <typename Drop>
+    void remove_if(Drop drop) {
+        const auto kept = [&](const Candidate& candidate) { return !drop(candidate); };
+        if (std::none_of(items_.begin(), items_.end(), kept)) return;
+        std::erase_if(items_, drop);
+        sorted_ = std::min(sorted_, items_.size());
+        has_probabilities_ = false;
+    }
+
+    /// Probabilities of those that are left; they add up to 1. Costs nothing when they are current.
+    void softmax();
+
+    float max_logit() const;
+    /// The highest logit, the lowest id on ties.
+    const Candidate& best() const;
+
+  private:
+    std::vector<Candidate> items_;
+    std::size_t sorted_ = 0;  ///< this many leading items are the best ones, in rank order
+    bool has_probabilities_ = false;
+};
+
+}  // namespace coterie

@@ -1,0 +1,90 @@
+#include "sampling/candidates.h"
+
+#include <cmath>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <numeric>
+
+#include "base/error.h"
+#include "sampling/random.h"
+
+namespace coterie {
+namespace {
+
+std::string refusal(const std::vector<float>& logits) {
+    Candidates candidates;
+    try {
+        candidates.load(logits);
+    } catch (const Error& error) {
+        return error.what();
+    }
+    return "accepted";
+}
+
+/// Few different values, so that there are many ties.
+std::vector<float> random_logits(std::size_t count) {
+    Random random(11);
+    std::vector<float> logits(count);
+    for (float& logit : logits) logit = std::floor(static_cast<float>(random.uniform()) * 500);
+    return logits;
+}
+
+TEST(Candidates, NamesTheTokenOfALogitThatIsNoNumber) {
+    EXPECT_THAT(refusal({1, 2, NAN, 3}), testing::HasSubstr("logit nan for token 2"));
+    EXPECT_THAT(refusal({1, INFINITY}), testing::HasSubstr("logit inf for token 1"));
+    EXPECT_THAT(refusal({-INFINITY, -INFINITY}), testing::HasSubstr("no token a finite logit"));
+    EXPECT_EQ(refusal({1, -INFINITY}), "accepted");
+}
+
+TEST(Candidates, EveryPrefixIsThatOfAFullSort) {
+    const std::vector<float> logits = random_logits(5000);
+    std::vector<std::int32_t> expected(logits.size());
+    std::iota(expected.begin(), expected.end(), 0);
+    std::stable_sort(expected.begin(), expected.end(), [&](std::int32_t a, std::int32_t b) {
+        return logits[static_cast<std::size_t>(a)] > logits[static_cast<std::size_t>(b)];
+    });
+    Candidates candidates;
+    for (const std::size_t count : {1, 40, 512, 513, 4999, 5000, 9999}) {
+        candidates.load(logits);
+        candidates.sort_prefix(count);
+        for (std::size_t i = 0; i < std::min(count, logits.size()); ++i)
+            ASSERT_EQ(candidates[i].id, expected[i]);
+    }
+}
+
+TEST(Candidates, SoftmaxAddsUpToOneOverWhatIsLeft) {
+    Candidates candidates;
+    candidates.load(random_logits(1000));
+    candidates.sort_prefix(10);
+    candidates.keep_first(10);
+    candidates.softmax();
+    double sum = 0;
+    for (const Candidate& candidate : candidates.items()) sum += candidate.probability;
+    EXPECT_NEAR(sum, 1, 1e-6);
+}
+
+TEST(Candidates, HugeLogitsDoNotOverflow) {
+    Candidates candidates;
+    candidates.load(std::vector<float>{3e38f, 3e38f, -3e38f});
+    candidates.softmax();
+    EXPECT_EQ(candidates[0].probability, 0.5f);
+    EXPECT_EQ(candidates[2].probability, 0.0f);
+}
+
+TEST(Candidates, OneAlwaysStays) {
+    Candidates candidates;
+    candidates.load(std::vector<float>{1, 2});
+    candidates.remove_if([](const Candidate&) { return true; });
+    EXPECT_EQ(candidates.size(), 2u);
+    candidates.keep_first(0);
+    EXPECT_EQ(candidates.size(), 1u);
+}
+
+TEST(Candidates, TheBestIsTheLowestIdOnTies) {
+    Candidates candidates;
+    candidates.load(std::vector<float>{1, 3, 3, 2});
+    EXPECT_EQ(candidates.best().id, 1);
+}
+
+}  // namespace
+}  // namespace coterie
