@@ -27,6 +27,8 @@ struct HalfScales {
 template <Form kForm>
 class GroupSum {
   public:
+    static constexpr bool kUsesHalfSums = kForm.offset != 0;
+
     /// Codes as a panel keeps them.
     COTERIE_INLINE static Int prepare(Int codes) { return codes; }
 
@@ -35,6 +37,7 @@ class GroupSum {
         const int term = step % kForm.terms;
         const Int products = multiply_pairs(codes, activation);
         words_ = term == 0 ? products : add_words(words_, products);
+        keep_order(words_);
         if (term != kForm.terms - 1) return;
         const int half = kForm.scales == Scales::TwoUpdates ? step / 4 : 0;
         const bool is_first = step == term || (kForm.scales == Scales::TwoUpdates && step == 4 + term);

@@ -34,32 +34,40 @@ struct ActivationCursor {
           half_sums(row.half_sums + group * 2) {}
 };
 
-/// The law's updates of an accumulator by one group.
+/// What one token brings to the updates by a group; loaded once for all strips.
 template <Form kForm>
-COTERIE_INLINE Float update(Float accumulator, const Float value[2], const Panel& panel, int g,
-                            const ActivationCursor& activation) {
-    const Float scale = broadcast(activation.scales + g);
-    accumulator = multiply_add(value[0], multiply(panel.ds[g][0], scale), accumulator);
+struct GroupActivation {
+    Float scale;
+    Float scaled_sum;
+    Int half_sums;
+
+    COTERIE_INLINE GroupActivation(const ActivationCursor& activation, int g)
+        : scale(broadcast(activation.scales + g)) {
+        if constexpr (kForm.minimum == Minimum::Group) scaled_sum = broadcast(activation.scaled_sums + g);
+        if constexpr (kForm.minimum == Minimum::Half || GroupSum<kForm>::kUsesHalfSums) {
+            half_sums = broadcast_lane(activation.half_sums + 2 * g);
+        }
+    }
+};
+
+/// The law's updates of an accumulator by group `g`.
+template <Form kForm>
+COTERIE_INLINE Float update(Float accumulator, const GroupSum<kForm>& sum, const Panel& panel, int g,
+                            const GroupActivation<kForm>& activation) {
+    const Float first = sum.value(activation.half_sums, panel.half_scales[g], 0);
+    accumulator = multiply_add(first, multiply(panel.ds[g][0], activation.scale), accumulator);
     if constexpr (kForm.scales == Scales::TwoUpdates) {
-        accumulator = multiply_add(value[1], multiply(panel.ds[g][1], scale), accumulator);
+        const Float second = sum.value(activation.half_sums, panel.half_scales[g], 1);
+        accumulator = multiply_add(second, multiply(panel.ds[g][1], activation.scale), accumulator);
     }
     if constexpr (kForm.minimum == Minimum::Group) {
-        accumulator = multiply_add(panel.ms[g], broadcast(activation.scaled_sums + g), accumulator);
+        accumulator = multiply_add(panel.ms[g], activation.scaled_sum, accumulator);
     }
     if constexpr (kForm.minimum == Minimum::Half) {
-        const Int minima = dot_words(panel.half_minima[g], broadcast_lane(activation.half_sums + 2 * g));
-        accumulator = multiply_add(to_float(minima), multiply(panel.ms[g], scale), accumulator);
+        const Float minima = to_float(dot_words(panel.half_minima[g], activation.half_sums));
+        accumulator = multiply_add(minima, multiply(panel.ms[g], activation.scale), accumulator);
     }
     return accumulator;
-}
-
-template <Form kForm>
-COTERIE_INLINE void group_values(const GroupSum<kForm>& sum, const Panel& panel, int g,
-                                 const std::int16_t* half_sums, Float value[2]) {
-    constexpr bool kNeedsHalfSums = kForm.offset != 0 || kForm.is_signed;
-    const Int halves = kNeedsHalfSums ? broadcast_lane(half_sums + 2 * g) : zero();
-    value[0] = sum.value(halves, panel.half_scales[g], 0);
-    if constexpr (kForm.scales == Scales::TwoUpdates) value[1] = sum.value(halves, panel.half_scales[g], 1);
 }
 
 /// Takes a type's codes as they are unpacked and keeps them, for several tokens.
@@ -83,29 +91,29 @@ class PanelSink {
 template <Form kForm, int kChunkGroups>
 class DotSink {
   public:
-    COTERIE_INLINE DotSink(Panel& panel, int first_group, const ActivationCursor& activation,
-                           Float (*values)[2])
-        : panel_(panel), first_group_(first_group), activation_(activation), values_(values) {}
+    COTERIE_INLINE DotSink(const Panel& panel, int first_group, const std::int8_t* quants,
+                           GroupSum<kForm>* sums)
+        : panel_(panel),
+          first_group_(first_group),
+          quants_(quants + first_group * kGroupValues),
+          sums_(sums) {}
 
     COTERIE_INLINE void put(int g, int step, Int codes) {
-        const int group = first_group_ + g;
-        const Int activation = broadcast_lane(activation_.quants + group * kGroupValues + 4 * step);
-        sums_[g].add(step, GroupSum<kForm>::prepare(codes), activation, panel_.half_scales[group]);
+        const Int activation = broadcast_lane(quants_ + g * kGroupValues + 4 * step);
+        chunk_[g].add(step, GroupSum<kForm>::prepare(codes), activation,
+                      panel_.half_scales[first_group_ + g]);
     }
     COTERIE_INLINE void finish() {
         COTERIE_UNROLL
-        for (int g = 0; g < kChunkGroups; ++g) {
-            const int group = first_group_ + g;
-            group_values(sums_[g], panel_, group, activation_.half_sums, values_[group]);
-        }
+        for (int g = 0; g < kChunkGroups; ++g) sums_[first_group_ + g] = chunk_[g];
     }
 
   private:
-    Panel& panel_;
+    const Panel& panel_;
     int first_group_;
-    ActivationCursor activation_;
-    Float (*values_)[2];
-    GroupSum<kForm> sums_[kChunkGroups];
+    const std::int8_t* quants_;
+    GroupSum<kForm>* sums_;  ///< of the panel's groups
+    GroupSum<kForm> chunk_[kChunkGroups];
 };
 
 }  // namespace coterie::cpu::matmul::COTERIE_ISA

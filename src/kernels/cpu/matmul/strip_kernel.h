@@ -13,6 +13,7 @@
 
 namespace coterie::cpu::matmul::COTERIE_ISA {
 
+inline constexpr int kStripsAtOnce = 2;                     ///< share each broadcast of an activation
 inline constexpr int kTokensAtOnce = 4;                     ///< share each load of a panel's codes
 inline constexpr int kTileTokens = 64;                      ///< their sums stay in the first-level cache
 inline constexpr std::int64_t kRowBlockBytes = 192 * 1024;  ///< weights that stay in the second-level cache
@@ -30,12 +31,12 @@ struct PanelConsumer {
 template <Form kForm>
 struct DotConsumer {
     Panel& panel;
-    const ActivationCursor& activation;
-    Float (*values)[2];
+    const std::int8_t* quants;
+    GroupSum<kForm>* sums;
 
     template <int kGroups>
     COTERIE_INLINE DotSink<kForm, kGroups> chunk(int first_group) {
-        return {panel, first_group, activation, values};
+        return {panel, first_group, quants, sums};
     }
 };
 
@@ -73,7 +74,7 @@ COTERIE_KERNEL void multiply_token(Strip strip, std::int64_t groups, const Activ
                                    StripPrefetch ahead, float* out) {
     constexpr Form kForm = Source::kForm;
     Panel panel;
-    Float values[kPanelGroups][2];
+    GroupSum<kForm> sums[kPanelGroups];
     Float total = zero_float();
     Float accumulator = zero_float();
     SegmentEnds segments(groups);
@@ -82,12 +83,13 @@ COTERIE_KERNEL void multiply_token(Strip strip, std::int64_t groups, const Activ
         const std::int64_t bytes = count / Source::kBlockGroups * Source::kBlockBytes;
         ahead.advance(bytes * kStripRows);
         const ActivationCursor activation(row, first);
-        DotConsumer<kForm> consumer{panel, activation, values};
+        DotConsumer<kForm> consumer{panel, activation.quants, sums};
         unpack_panel<Source>(strip, count, panel, consumer);
         strip = strip.at(bytes);
         const unsigned ends = segments.advance(count);
         for (int g = 0; g < count; ++g) {
-            accumulator = update<kForm>(accumulator, values[g], panel, g, activation);
+            accumulator =
+                update<kForm>(accumulator, sums[g], panel, g, GroupActivation<kForm>(activation, g));
             if ((ends >> g & 1u) != 0) {
                 total = add(total, accumulator);
                 accumulator = zero_float();
@@ -97,79 +99,119 @@ COTERIE_KERNEL void multiply_token(Strip strip, std::int64_t groups, const Activ
     store(out, total);
 }
 
-/// The sums of a strip's rows with the tokens of a tile.
+/// The sums of the rows of a few strips with the tokens of a tile.
 struct TileSums {
-    Float accumulators[kTileTokens];
-    Float totals[kTileTokens];
+    Float accumulators[kStripsAtOnce][kTileTokens];
+    Float totals[kStripsAtOnce][kTileTokens];
 };
 
-/// Adds a panel times tokens [t, t + kTokens) to their sums.
-template <Form kForm, int kTokens>
-COTERIE_KERNEL void add_panel(const Panel& panel, int groups, unsigned ends, const ActivationRow* rows,
-                              std::int64_t first_group, TileSums& tile, int t) {
+template <int kStrips, int kTokens>
+COTERIE_INLINE void end_segment(TileSums& tile, int t) {
+    for (int s = 0; s < kStrips; ++s) {
+        for (int k = t; k < t + kTokens; ++k) {
+            tile.totals[s][k] = add(tile.totals[s][k], tile.accumulators[s][k]);
+            tile.accumulators[s][k] = zero_float();
+        }
+    }
+}
+
+/// Adds panels times tokens [t, t + kTokens) to their sums. Each load of codes serves all tokens, each
+/// broadcast of an activation all panels.
+template <Form kForm, int kStrips, int kTokens>
+COTERIE_KERNEL void add_panels(const Panel* panels, int groups, unsigned ends, const ActivationRow* rows,
+                               std::int64_t first_group, TileSums& tile, int t) {
     const std::int8_t* quants[kTokens];
     for (int k = 0; k < kTokens; ++k) quants[k] = rows[t + k].quants + first_group * kGroupValues;
     for (int g = 0; g < groups; ++g) {
-        GroupSum<kForm> sums[kTokens];
+        GroupSum<kForm> sums[kStrips][kTokens];
         COTERIE_UNROLL
         for (int step = 0; step < kGroupSteps; ++step) {
-            const Int codes = panel.codes[g][step];
             COTERIE_UNROLL
             for (int k = 0; k < kTokens; ++k) {
-                sums[k].add(step, codes, broadcast_lane(quants[k] + g * kGroupValues + 4 * step),
-                            panel.half_scales[g]);
+                const Int activation = broadcast_lane(quants[k] + g * kGroupValues + 4 * step);
+                COTERIE_UNROLL
+                for (int s = 0; s < kStrips; ++s) {
+                    sums[s][k].add(step, panels[s].codes[g][step], activation, panels[s].half_scales[g]);
+                }
             }
         }
         COTERIE_UNROLL
         for (int k = 0; k < kTokens; ++k) {
-            const ActivationCursor activation(rows[t + k], first_group);
-            Float value[2];
-            group_values(sums[k], panel, g, activation.half_sums, value);
-            Float accumulator = update<kForm>(tile.accumulators[t + k], value, panel, g, activation);
-            if ((ends >> g & 1u) != 0) {
-                tile.totals[t + k] = add(tile.totals[t + k], accumulator);
-                accumulator = zero_float();
+            const GroupActivation<kForm> activation(ActivationCursor(rows[t + k], first_group), g);
+            Float updated[kStrips];
+            COTERIE_UNROLL
+            for (int s = 0; s < kStrips; ++s) {
+                updated[s] = update<kForm>(tile.accumulators[s][t + k], sums[s][k], panels[s], g, activation);
             }
-            tile.accumulators[t + k] = accumulator;
+            COTERIE_UNROLL
+            for (int s = 0; s < kStrips; ++s) tile.accumulators[s][t + k] = updated[s];
         }
+        if ((ends >> g & 1u) != 0) end_segment<kStrips, kTokens>(tile, t);
     }
 }
 
-template <Form kForm>
-COTERIE_KERNEL void add_panel_to_tile(const Panel& panel, int groups, unsigned ends,
-                                      const ActivationRow* rows, int tokens, std::int64_t first_group,
-                                      TileSums& tile) {
+template <Form kForm, int kStrips>
+COTERIE_KERNEL void add_panels_to_tile(const Panel* panels, int groups, unsigned ends,
+                                       const ActivationRow* rows, int tokens, std::int64_t first_group,
+                                       TileSums& tile) {
     int t = 0;
     for (; t + kTokensAtOnce <= tokens; t += kTokensAtOnce) {
-        add_panel<kForm, kTokensAtOnce>(panel, groups, ends, rows, first_group, tile, t);
+        add_panels<kForm, kStrips, kTokensAtOnce>(panels, groups, ends, rows, first_group, tile, t);
     }
-    if (tokens - t == 1) add_panel<kForm, 1>(panel, groups, ends, rows, first_group, tile, t);
-    if (tokens - t == 2) add_panel<kForm, 2>(panel, groups, ends, rows, first_group, tile, t);
-    if (tokens - t == 3) add_panel<kForm, 3>(panel, groups, ends, rows, first_group, tile, t);
+    if (tokens - t >= 2) {
+        add_panels<kForm, kStrips, 2>(panels, groups, ends, rows, first_group, tile, t);
+        t += 2;
+    }
+    if (tokens - t == 1) add_panels<kForm, kStrips, 1>(panels, groups, ends, rows, first_group, tile, t);
 }
 
-/// One strip times up to kTileTokens tokens; leaves the results in `tile.totals`.
-template <class Source>
+/// Neighbouring strips times up to kTileTokens tokens; leaves the results in `tile.totals`.
+template <class Source, int kStrips>
 COTERIE_KERNEL void multiply_tile(Strip strip, std::int64_t groups, const ActivationRow* rows, int tokens,
                                   StripPrefetch ahead, TileSums& tile) {
     constexpr Form kForm = Source::kForm;
-    Panel panel;
-    for (int t = 0; t < tokens; ++t) tile.accumulators[t] = tile.totals[t] = zero_float();
+    Panel panels[kStrips];
+    for (int s = 0; s < kStrips; ++s) {
+        for (int t = 0; t < tokens; ++t) tile.accumulators[s][t] = tile.totals[s][t] = zero_float();
+    }
     SegmentEnds segments(groups);
     for (std::int64_t first = 0; first < groups; first += kPanelGroups) {
         const int count = groups_of_panel(groups, first);
         const std::int64_t bytes = count / Source::kBlockGroups * Source::kBlockBytes;
-        ahead.advance(bytes * kStripRows);
-        PanelConsumer<kForm> consumer{panel};
-        unpack_panel<Source>(strip, count, panel, consumer);
+        ahead.advance(bytes * kStrips * kStripRows);
+        for (int s = 0; s < kStrips; ++s) {
+            PanelConsumer<kForm> consumer{panels[s]};
+            unpack_panel<Source>(strip.at(s * kStripRows * strip.stride), count, panels[s], consumer);
+        }
         strip = strip.at(bytes);
-        add_panel_to_tile<kForm>(panel, count, segments.advance(count), rows, tokens, first, tile);
+        add_panels_to_tile<kForm, kStrips>(panels, count, segments.advance(count), rows, tokens, first, tile);
     }
 }
 
 /// Copies the rows [first, kStripRows) of a strip to `out`.
 COTERIE_INLINE void store_rows(float* out, const float* rows, int first) {
     for (int r = first; r < kStripRows; ++r) out[r - first] = rows[r];
+}
+
+/// Where a strip's results go.
+struct Output {
+    float* first;  ///< the first token's first row
+    std::int64_t token_stride;
+    int skipped;  ///< rows at the strip's start that are not stored
+};
+
+/// Rows of `strip` times a tile of tokens.
+template <class Source, int kStrips>
+COTERIE_INLINE void multiply_strips(Strip strip, std::int64_t groups, const ActivationRow* rows, int tokens,
+                                    StripPrefetch ahead, TileSums& tile, const Output& out) {
+    alignas(64) float lanes[kStripRows];
+    multiply_tile<Source, kStrips>(strip, groups, rows, tokens, ahead, tile);
+    for (int t = 0; t < tokens; ++t) {
+        for (int s = 0; s < kStrips; ++s) {
+            store(lanes, tile.totals[s][t]);
+            store_rows(out.first + t * out.token_stride + s * kStripRows, lanes, s == 0 ? out.skipped : 0);
+        }
+    }
 }
 
 /// Rows [first_row, end_row) times a tile of tokens. The last strip is moved up to end with the last row, so
@@ -179,26 +221,25 @@ COTERIE_KERNEL void multiply_rows(const MatmulArgs& args, std::int64_t first_row
                                   std::int64_t first_token, int tokens) {
     const std::int64_t groups = args.columns / kGroupValues;
     const ActivationRow* activations = args.activations + first_token;
-    alignas(64) float one[kStripRows];
     TileSums tile;
-    for (std::int64_t r = first_row; r < end_row; r += kStripRows) {
+    for (std::int64_t r = first_row; r < end_row;) {
         const std::int64_t start = r + kStripRows <= end_row ? r : end_row - kStripRows;
-        const int skipped = static_cast<int>(r - start);
-        const std::byte* base = args.weights + start * args.row_bytes;
-        const Strip strip{base, args.row_bytes};
-        const bool is_last = r + kStripRows >= end_row;
-        const StripPrefetch ahead(is_last ? nullptr : base + kStripRows * args.row_bytes);
-        float* out = args.out + first_token * args.out_token_stride + r;
+        const bool takes_many = tokens > 1 && r + kStripsAtOnce * kStripRows <= end_row;
+        const std::int64_t next = start + (takes_many ? kStripsAtOnce : 1) * kStripRows;
+        const Strip strip{args.weights + start * args.row_bytes, args.row_bytes};
+        const StripPrefetch ahead(next < end_row ? args.weights + next * args.row_bytes : nullptr);
+        const Output out{args.out + first_token * args.out_token_stride + r, args.out_token_stride,
+                         static_cast<int>(r - start)};
         if (tokens == 1) {
-            multiply_token<Source>(strip, groups, activations[0], ahead, one);
-            store_rows(out, one, skipped);
-            continue;
+            alignas(64) float lanes[kStripRows];
+            multiply_token<Source>(strip, groups, activations[0], ahead, lanes);
+            store_rows(out.first, lanes, out.skipped);
+        } else if (takes_many) {
+            multiply_strips<Source, kStripsAtOnce>(strip, groups, activations, tokens, ahead, tile, out);
+        } else {
+            multiply_strips<Source, 1>(strip, groups, activations, tokens, ahead, tile, out);
         }
-        multiply_tile<Source>(strip, groups, activations, tokens, ahead, tile);
-        for (int t = 0; t < tokens; ++t) {
-            store(one, tile.totals[t]);
-            store_rows(out + t * args.out_token_stride, one, skipped);
-        }
+        r = next;
     }
 }
 

@@ -100,6 +100,8 @@ COTERIE_INLINE Float multiply_add(Float a, Float b, Float c) { return _mm256_fma
 COTERIE_INLINE Float load(const float* p) { return _mm256_loadu_ps(p); }
 COTERIE_INLINE void store(float* p, Float a) { _mm256_storeu_ps(p, a); }
 COTERIE_INLINE Float broadcast(const float* p) { return _mm256_broadcast_ss(p); }
+/// Keeps a chain of additions as it is written: the compiler would make a tree of it and spill its leaves.
+COTERIE_INLINE void keep_order(Int& a) { asm("" : "+x"(a)); }
 /// Four bytes, or two words, in every lane.
 COTERIE_INLINE Int broadcast_lane(const void* p) {
     int lane;
@@ -108,7 +110,7 @@ COTERIE_INLINE Int broadcast_lane(const void* p) {
 }
 
 COTERIE_INLINE void prefetch(const std::byte* p) {
-    _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0);
+    _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T1);
 }
 
 /// Transposes four vectors of 16 bytes of rows {i, i + 4}: out[c] holds bytes 4c .. 4c + 3 of row r in lane
