@@ -11,7 +11,8 @@ using Table = std::array<MatmulFunction, kDataTypeIds>;
 
 Table avx2_table() {
     using namespace matmul::avx2;
-    Table table = matmul::scalar::matmul_table();
+    Table table{};
+    COTERIE_FOR_FLOAT_TYPES(COTERIE_SET_MATMUL)
     COTERIE_FOR_BLOCK_TYPES(COTERIE_SET_MATMUL)
     return table;
 }

@@ -25,6 +25,9 @@ using Float = __m256;
 /// Rows of a strip; each owns one 32-bit lane.
 inline constexpr int kStripRows = 8;
 
+/// How far ahead of a float row's position memory is fetched.
+inline constexpr std::int64_t kFloatPrefetchBytes = 4096;
+
 /// The current position in `kStripRows` rows.
 struct Strip {
     const std::byte* base;
@@ -43,7 +46,7 @@ COTERIE_INLINE Float zero_float() { return _mm256_setzero_ps(); }
 
 COTERIE_INLINE Int bits_and(Int a, Int b) { return _mm256_and_si256(a, b); }
 COTERIE_INLINE Int bits_or(Int a, Int b) { return _mm256_or_si256(a, b); }
-COTERIE_INLINE Int bits_and_not(Int mask, Int a) { return _mm256_andnot_si256(mask, a); }
+COTERIE_INLINE Int bits_xor(Int a, Int b) { return _mm256_xor_si256(a, b); }
 template <int kBits>
 COTERIE_INLINE Int words_left(Int a) {
     return _mm256_slli_epi16(a, kBits);
@@ -64,11 +67,25 @@ template <int kBits>
 COTERIE_INLINE Int lanes_left(Int a) {
     return _mm256_slli_epi32(a, kBits);
 }
+COTERIE_INLINE Int lanes_right(Int a, int bits) { return _mm256_srl_epi32(a, _mm_cvtsi32_si128(bits)); }
+COTERIE_INLINE Int smaller_bytes(Int a, Int b) { return _mm256_min_epu8(a, b); }
+COTERIE_INLINE Int larger_lanes(Int a, Int b) { return _mm256_max_epi32(a, b); }
+/// The lanes that differ from `value`, 0 in the others.
+COTERIE_INLINE Int lanes_other_than(Int a, Int value) {
+    return _mm256_andnot_si256(_mm256_cmpeq_epi32(a, value), a);
+}
+/// Negates the bytes of `a` where all bits of `selected` are set in `bits`.
+COTERIE_INLINE Int negate_bytes(Int a, Int bits, Int selected) {
+    const Int mask = _mm256_cmpeq_epi8(_mm256_and_si256(bits, selected), selected);
+    return _mm256_sub_epi8(_mm256_xor_si256(a, mask), mask);
+}
 COTERIE_INLINE Int add_bytes(Int a, Int b) { return _mm256_add_epi8(a, b); }
 COTERIE_INLINE Int subtract_bytes(Int a, Int b) { return _mm256_sub_epi8(a, b); }
 COTERIE_INLINE Int add_words(Int a, Int b) { return _mm256_add_epi16(a, b); }
 COTERIE_INLINE Int add_lanes(Int a, Int b) { return _mm256_add_epi32(a, b); }
 COTERIE_INLINE Int subtract_lanes(Int a, Int b) { return _mm256_sub_epi32(a, b); }
+/// The high words of the products of unsigned words.
+COTERIE_INLINE Int high_products(Int a, Int b) { return _mm256_mulhi_epu16(a, b); }
 /// Per lane: the sum of two products of signed words.
 COTERIE_INLINE Int dot_words(Int a, Int b) { return _mm256_madd_epi16(a, b); }
 
@@ -162,6 +179,35 @@ COTERIE_INLINE void load_columns_8(Strip strip, Int out[2]) {
     out[1] = _mm256_unpackhi_epi64(rows0145, rows2367);
 }
 
+/// Entry `index` of a table of 8-byte entries for each row: out[0] holds its first four bytes, out[1] the
+/// others.
+COTERIE_INLINE __m128i two_entries(const std::int8_t* table, std::uint32_t first, std::uint32_t second) {
+    return _mm_unpacklo_epi32(_mm_loadu_si64(table + 8 * std::size_t{first}),
+                              _mm_loadu_si64(table + 8 * std::size_t{second}));
+}
+COTERIE_INLINE void look_up_8(const std::int8_t* table, Int index, Int out[2]) {
+    alignas(32) std::uint32_t i[kStripRows];
+    _mm256_store_si256(reinterpret_cast<Int*>(i), index);
+    const Int rows0145 = join(two_entries(table, i[0], i[1]), two_entries(table, i[4], i[5]));
+    const Int rows2367 = join(two_entries(table, i[2], i[3]), two_entries(table, i[6], i[7]));
+    out[0] = _mm256_unpacklo_epi64(rows0145, rows2367);
+    out[1] = _mm256_unpackhi_epi64(rows0145, rows2367);
+}
+
+/// Entry `index` of a table of 4-byte entries for each row.
+COTERIE_INLINE __m128i four_entries(const std::int8_t* table, const std::uint32_t* i) {
+    const __m128i first = _mm_unpacklo_epi32(_mm_loadu_si32(table + 4 * std::size_t{i[0]}),
+                                             _mm_loadu_si32(table + 4 * std::size_t{i[1]}));
+    const __m128i second = _mm_unpacklo_epi32(_mm_loadu_si32(table + 4 * std::size_t{i[2]}),
+                                              _mm_loadu_si32(table + 4 * std::size_t{i[3]}));
+    return _mm_unpacklo_epi64(first, second);
+}
+COTERIE_INLINE Int look_up_4(const std::int8_t* table, Int index) {
+    alignas(32) std::uint32_t i[kStripRows];
+    _mm256_store_si256(reinterpret_cast<Int*>(i), index);
+    return join(four_entries(table, i), four_entries(table, i + 4));
+}
+
 /// The two binary16 numbers in four bytes of each row.
 COTERIE_INLINE __m128i four_rows_of_words(Strip strip, int r) {
     const __m128i first = _mm_unpacklo_epi16(_mm_loadu_si32(strip.row(r)), _mm_loadu_si32(strip.row(r + 1)));
@@ -180,6 +226,23 @@ COTERIE_INLINE void load_two_halves(Strip strip, Float& first, Float& second) {
 COTERIE_INLINE Float halves_to_float(Int lanes) {
     const Int packed = _mm256_packus_epi32(lanes, lanes);
     return _mm256_cvtph_ps(_mm256_castsi256_si128(_mm256_permute4x64_epi64(packed, 0b1000)));
+}
+
+/// Neighbouring values of one row, as binary32.
+COTERIE_INLINE Float load_floats(const std::byte* p) {
+    return _mm256_loadu_ps(reinterpret_cast<const float*>(p));
+}
+COTERIE_INLINE Float load_halves(const std::byte* p) { return _mm256_cvtph_ps(load_16(p)); }
+COTERIE_INLINE Float load_brain_floats(const std::byte* p) {
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(load_16(p)), 16));
+}
+
+/// The law's sum of 32 lanes: the upper half is added to the lower one until one lane is left.
+COTERIE_INLINE float sum_of_32_lanes(const Float lanes[4]) {
+    const Float eight = _mm256_add_ps(_mm256_add_ps(lanes[0], lanes[2]), _mm256_add_ps(lanes[1], lanes[3]));
+    const __m128 four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps(eight, 1));
+    const __m128 two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
 }
 
 }  // namespace coterie::cpu::matmul::avx2

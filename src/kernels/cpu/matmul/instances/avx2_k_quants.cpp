@@ -1,5 +1,3 @@
-#include "kernels/cpu/matmul/vectors_avx2.h"
-//
 #include "kernels/cpu/matmul/group_sum_avx2.h"
 #include "kernels/cpu/matmul/instances.h"
 #include "kernels/cpu/matmul/sources/k_four_five_bits.h"

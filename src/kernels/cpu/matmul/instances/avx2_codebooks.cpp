@@ -1,0 +1,16 @@
+#include "kernels/cpu/matmul/group_sum_avx2.h"
+#include "kernels/cpu/matmul/instances.h"
+#include "kernels/cpu/matmul/sources/codebook_types.h"
+#include "kernels/cpu/matmul/strip_kernel.h"
+
+namespace coterie::cpu::matmul::avx2 {
+
+void matmul_IQ1_S(const MatmulArgs& args) { multiply<IQ1_S>(args); }
+void matmul_IQ1_M(const MatmulArgs& args) { multiply<IQ1_M>(args); }
+void matmul_IQ2_XXS(const MatmulArgs& args) { multiply<IQ2_XXS>(args); }
+void matmul_IQ2_XS(const MatmulArgs& args) { multiply<IQ2_XS>(args); }
+void matmul_IQ2_S(const MatmulArgs& args) { multiply<IQ2_S>(args); }
+void matmul_IQ3_XXS(const MatmulArgs& args) { multiply<IQ3_XXS>(args); }
+void matmul_IQ3_S(const MatmulArgs& args) { multiply<IQ3_S>(args); }
+
+}  // namespace coterie::cpu::matmul::avx2

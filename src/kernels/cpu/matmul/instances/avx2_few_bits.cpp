@@ -1,0 +1,13 @@
+#include "kernels/cpu/matmul/group_sum_avx2.h"
+#include "kernels/cpu/matmul/instances.h"
+#include "kernels/cpu/matmul/sources/k_few_bits.h"
+#include "kernels/cpu/matmul/strip_kernel.h"
+
+namespace coterie::cpu::matmul::avx2 {
+
+void matmul_Q2_K(const MatmulArgs& args) { multiply<Q2_K>(args); }
+void matmul_Q3_K(const MatmulArgs& args) { multiply<Q3_K>(args); }
+void matmul_TQ1_0(const MatmulArgs& args) { multiply<TQ1_0>(args); }
+void matmul_TQ2_0(const MatmulArgs& args) { multiply<TQ2_0>(args); }
+
+}  // namespace coterie::cpu::matmul::avx2

@@ -1,0 +1,13 @@
+#include "kernels/cpu/matmul/group_sum_avx2.h"
+#include "kernels/cpu/matmul/instances.h"
+#include "kernels/cpu/matmul/sources/small_blocks.h"
+#include "kernels/cpu/matmul/strip_kernel.h"
+
+namespace coterie::cpu::matmul::avx2 {
+
+void matmul_IQ4_XS(const MatmulArgs& args) { multiply<IQ4_XS>(args); }
+void matmul_NVFP4(const MatmulArgs& args) { multiply<NVFP4>(args); }
+void matmul_Q1_0(const MatmulArgs& args) { multiply<Q1_0>(args); }
+void matmul_Q2_0(const MatmulArgs& args) { multiply<Q2_0>(args); }
+
+}  // namespace coterie::cpu::matmul::avx2
