@@ -8,9 +8,6 @@
 namespace coterie {
 namespace {
 
-/// Up to here one pass with a small heap is faster than a selection, which moves most items.
-constexpr std::size_t kHeapSelection = 512;
-
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 [[noreturn]] void fail_invalid(std::span<const float> logits) {
@@ -47,13 +44,7 @@ void Candidates::scale_logits(float factor) {
 void Candidates::sort_prefix(std::size_t count) {
     count = std::min(count, items_.size());
     if (count <= sorted_) return;
-    const auto middle = items_.begin() + static_cast<std::ptrdiff_t>(count);
-    if (count <= kHeapSelection) {
-        std::partial_sort(items_.begin(), middle, items_.end(), ranks_before);
-    } else {
-        if (middle != items_.end()) std::nth_element(items_.begin(), middle, items_.end(), ranks_before);
-        std::sort(items_.begin(), middle, ranks_before);
-    }
+    sort_places(sorted_, count, ranks_before);
     sorted_ = count;
 }
 

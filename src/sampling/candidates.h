@@ -47,12 +47,10 @@ class Candidates {
 
     /// Brings the first `count` in rank order to the front.
     void sort_prefix(std::size_t count);
-    /// Reorders freely; `before` must be a total order.
+    /// Keeps the smallest set, taken in the order `before` (a total one), whose probability reaches `p`; at
+    /// least one. Requires current probabilities.
     template <typename Before>
-    void sort_by(Before before) {
-        std::sort(items_.begin(), items_.end(), before);
-        sorted_ = 0;
-    }
+    void keep_mass(double p, Before before);
     /// Removes all but the first `count`, of which at least one stays.
     void keep_first(std::size_t count);
     /// Removes those for which `drop(candidate)` holds, unless that would be all.
@@ -73,9 +71,47 @@ class Candidates {
     const Candidate& best() const;
 
   private:
+    /// Up to here one pass with a small heap is faster than a selection, which moves most items.
+    static constexpr std::size_t kHeapSelection = 512;
+
+    /// Sorts the items that belong into places [from, to), where those before `from` are in place already.
+    template <typename Before>
+    void sort_places(std::size_t from, std::size_t to, Before before);
+
     std::vector<Candidate> items_;
     std::size_t sorted_ = 0;  ///< this many leading items are the best ones, in rank order
     bool has_probabilities_ = false;
 };
+
+template <typename Before>
+void Candidates::sort_places(std::size_t from, std::size_t to, Before before) {
+    const auto first = items_.begin() + static_cast<std::ptrdiff_t>(from);
+    const auto last = items_.begin() + static_cast<std::ptrdiff_t>(to);
+    if (to - from <= kHeapSelection) {
+        std::partial_sort(first, last, items_.end(), before);
+    } else {
+        if (last != items_.end()) std::nth_element(first, last, items_.end(), before);
+        std::sort(first, last, before);
+    }
+}
+
+template <typename Before>
+void Candidates::keep_mass(double p, Before before) {
+    // Such a set is small as a rule: sort a few, and many more each time that they do not suffice.
+    std::size_t in_place = 0;
+    std::size_t next = 64;
+    std::size_t kept = 0;
+    for (double sum = 0; kept == 0 || (sum < p && kept < items_.size()); ++kept) {
+        if (kept == in_place) {
+            next = std::min(next, items_.size());
+            sort_places(in_place, next, before);
+            in_place = next;
+            next *= 8;
+        }
+        sum += items_[kept].probability;
+    }
+    sorted_ = 0;
+    keep_first(kept);
+}
 
 }  // namespace coterie

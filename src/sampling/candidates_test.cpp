@@ -52,6 +52,33 @@ TEST(Candidates, EveryPrefixIsThatOfAFullSort) {
     }
 }
 
+TEST(Candidates, PrefixesMayGrow) {
+    Candidates growing;
+    growing.load(random_logits(5000));
+    for (const std::size_t count : {3, 100, 2000}) growing.sort_prefix(count);
+    Candidates whole;
+    whole.load(random_logits(5000));
+    whole.sort_prefix(5000);
+    for (std::size_t i = 0; i < 2000; ++i) ASSERT_EQ(growing[i].id, whole[i].id);
+}
+
+TEST(Candidates, KeepMassTakesTheFewestInOrder) {
+    for (const double p : {0.0, 0.001, 0.1, 0.5, 0.99, 1.0}) {
+        Candidates candidates;
+        candidates.load(random_logits(5000));
+        candidates.change_logits([](const Candidate& candidate) { return candidate.logit * 0.01f; });
+        candidates.softmax();
+        std::vector<Candidate> expected(candidates.items().begin(), candidates.items().end());
+        std::sort(expected.begin(), expected.end(), ranks_before);
+        double sum = 0;
+        std::size_t count = 0;
+        while (count == 0 || (sum < p && count < expected.size())) sum += expected[count++].probability;
+        candidates.keep_mass(p, ranks_before);
+        ASSERT_EQ(candidates.size(), count) << p;
+        for (std::size_t i = 0; i < count; ++i) ASSERT_EQ(candidates[i].id, expected[i].id) << p;
+    }
+}
+
 TEST(Candidates, SoftmaxAddsUpToOneOverWhatIsLeft) {
     Candidates candidates;
     candidates.load(random_logits(1000));

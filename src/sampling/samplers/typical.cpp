@@ -12,15 +12,11 @@ void Typical::apply(Candidates& candidates, Random&) {
     for (const Candidate& candidate : candidates.items()) {
         if (candidate.probability > 0) mean += static_cast<double>(candidate.probability) * candidate.logit;
     }
-    candidates.sort_by([mean](const Candidate& a, const Candidate& b) {
+    candidates.keep_mass(p_, [mean](const Candidate& a, const Candidate& b) {
         const double distance_a = std::abs(a.logit - mean);
         const double distance_b = std::abs(b.logit - mean);
         return distance_a != distance_b ? distance_a < distance_b : ranks_before(a, b);
     });
-    double sum = 0;
-    std::size_t kept = 0;
-    while (kept < candidates.size() && sum < p_) sum += candidates[kept++].probability;
-    candidates.keep_first(kept);
 }
 
 }  // namespace coterie
