@@ -133,6 +133,15 @@ TEST_F(SplitSet, RefusesARenamedFile) {
                 HasSubstr("embedded: is file 2"));
 }
 
+TEST(ArchiveTest, SurvivesAnyShardNumber) {
+    Header header;
+    header.set("split.no", std::int64_t{INT64_MAX});
+    header.set("split.count", std::int64_t{INT64_MAX});
+    const auto bytes = with_pattern(header);
+    EXPECT_THAT(message_of([&] { Archive::from_bytes(bytes, "embedded"); }),
+                HasSubstr("embedded: is file 9223372036854775808 of a model split into 9223372036854775807"));
+}
+
 TEST_F(SplitSet, RefusesACutFileByItsName) {
     std::filesystem::resize_file(path(3), std::filesystem::file_size(path(3)) - 20);
     EXPECT_THAT(refusal(),

@@ -131,11 +131,10 @@ Value read_array(Cursor& cursor) {
     const auto count = cursor.take<std::uint64_t>("the array's length");
     const std::uint64_t least = type == ValueType::String ? 8 : element_bytes(type);
     if (count > kMaxArrayElements || count * least > cursor.remaining()) {
-        cursor.refuse(
-            ErrorCode::InvalidFile, at + 4,
-            "an array claims {} elements of type {} but only {} bytes follow (and at most {} elements are "
-            "allowed); the file is cut short or damaged, download it again",
-            count, name(type), cursor.remaining(), kMaxArrayElements);
+        cursor.refuse(ErrorCode::InvalidFile, at + 4,
+                      "an array claims {} elements of type {} but only {} bytes follow (and at most {} "
+                      "elements are allowed); the file is cut short or damaged, download it again",
+                      count, name(type), cursor.remaining(), kMaxArrayElements);
     }
     return read_elements(cursor, type, true, count);
 }

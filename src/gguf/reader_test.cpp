@@ -1,6 +1,6 @@
 #include "gguf/reader.h"
 
-#include <chrono>
+#include <ctime>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <random>
@@ -136,10 +136,9 @@ TEST(ReaderTest, BigVocabulariesAreCheap) {
     for (std::size_t i = 0; i < tokens.size(); ++i) tokens[i] = std::to_string(i);
     header.set_array("tokenizer.ggml.tokens", tokens);
     const Bytes bytes = testing::with_pattern(header);
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();  // processor time: a busy machine does not count
     const Directory directory = read_directory(bytes, "m.gguf");
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    EXPECT_LT(seconds.count(), 0.5);  // about 2 ms on an idle core
+    EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 0.25);
     EXPECT_EQ(directory.metadata.strings("tokenizer.ggml.tokens").size(), 250000U);
     EXPECT_EQ(directory.metadata.strings("tokenizer.ggml.tokens").to_vector().back(), "249999");
 }

@@ -15,6 +15,11 @@ constexpr std::string_view kCount = "split.count";
 constexpr std::string_view kTensors = "split.tensors.count";
 constexpr std::string_view kArchitecture = "general.architecture";
 
+/// The file's number as names have it. Unsigned, because the key may hold anything.
+std::uint64_t number_from_one(const Metadata& metadata) {
+    return static_cast<std::uint64_t>(metadata.integer(kNumber, 0)) + 1;
+}
+
 void check_files_exist(const ShardName& name) {
     constexpr int kNamesShown = 50;
     std::string missing;
@@ -37,16 +42,14 @@ void check_keys(const Directory& directory, std::int64_t number, std::int64_t co
     if (!metadata.has(kNumber) || !metadata.has(kCount)) {
         fail(ErrorCode::InvalidFile,
              "{}: its name says file {} of {}, but it has no keys '{}' and '{}'; it is not part of a split "
-             "model: rename "
-             "it, or get the right file",
+             "model: rename it, or get the right file",
              metadata.file(), number + 1, count, kNumber, kCount);
     }
     if (metadata.integer(kNumber) == number && metadata.integer(kCount) == count) return;
     fail(ErrorCode::InvalidFile,
          "{}: its name says file {} of {}, its keys '{}' and '{}' say file {} of {}; it belongs elsewhere, "
-         "get the right "
-         "file",
-         metadata.file(), number + 1, count, kNumber, kCount, metadata.integer(kNumber) + 1,
+         "get the right file",
+         metadata.file(), number + 1, count, kNumber, kCount, number_from_one(metadata),
          metadata.integer(kCount));
 }
 
@@ -77,8 +80,7 @@ void check_tensor_total(const std::vector<Directory>& directories) {
     if (total == first.integer(kTensors)) return;
     fail(ErrorCode::InvalidFile,
          "{}: key '{}' promises {} tensors, the {} files hold {} ({}); one of them is from another model, "
-         "get the set "
-         "again",
+         "get the set again",
          first.file(), kTensors, first.integer(kTensors), directories.size(), total, printable(counts));
 }
 
@@ -111,9 +113,8 @@ void check_not_split(const Directory& directory) {
     if (count <= 1) return;
     fail(ErrorCode::InvalidFile,
          "{}: is file {} of a model split into {}, but its name does not end in '-{:05}-of-{:05}.gguf'; give "
-         "the files "
-         "their names back",
-         metadata.file(), metadata.integer(kNumber, 0) + 1, count, metadata.integer(kNumber, 0) + 1, count);
+         "the files their names back",
+         metadata.file(), number_from_one(metadata), count, number_from_one(metadata), count);
 }
 
 void check_split_set(const std::vector<Directory>& directories) {

@@ -128,11 +128,10 @@ Tensor locate(Cursor& cursor, const TensorInfo& info, std::span<const std::byte>
     const auto end = begin ? checked_add(*begin, info.bytes) : std::nullopt;
     if (!end || *end > file_bytes.size()) {
         cursor.set_name(info.tensor.name);
-        cursor.refuse(
-            ErrorCode::InvalidFile, info.offset_at,
-            "its {} bytes at offset {} of the data (which starts at byte {}) end past the file's {} bytes; "
-            "the file is cut short or damaged, download it again",
-            info.bytes, info.offset, data_offset, file_bytes.size());
+        cursor.refuse(ErrorCode::InvalidFile, info.offset_at,
+                      "its {} bytes at offset {} of the data (which starts at byte {}) end past the file's "
+                      "{} bytes; the file is cut short or damaged, download it again",
+                      info.bytes, info.offset, data_offset, file_bytes.size());
     }
     Tensor tensor = info.tensor;
     tensor.bytes = file_bytes.subspan(*begin, info.bytes);
