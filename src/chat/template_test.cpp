@@ -141,6 +141,13 @@ std::chrono::nanoseconds processor_time() {
     return std::chrono::seconds(used.tv_sec) + std::chrono::nanoseconds(used.tv_nsec + std::stoll(worker));
 }
 
+// Sanitizers and missing optimisation slow our own half (the checks of the JSON text) several times.
+#if defined(__OPTIMIZE__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+constexpr double kAllowedMilliseconds = 20;
+#else
+constexpr double kAllowedMilliseconds = 100;
+#endif
+
 TEST(ChatTemplate, RendersALongChatInTwentyMilliseconds) {
     std::vector<Message> chat;
     for (int i = 0; i < 200; ++i) {
@@ -156,7 +163,7 @@ TEST(ChatTemplate, RendersALongChatInTwentyMilliseconds) {
     for (int run = 0; run < kRuns; ++run) EXPECT_GT(compiled.render(request).size(), 200'000U);
     const std::chrono::duration<double, std::milli> each = (processor_time() - before) / kRuns;
     RecordProperty("milliseconds", std::to_string(each.count()));
-    EXPECT_LE(each.count(), 20.0);
+    EXPECT_LE(each.count(), kAllowedMilliseconds);
 }
 
 }  // namespace
