@@ -12,6 +12,7 @@ namespace {
 
 constexpr std::int64_t kDefaultContext = 4096;
 constexpr std::int64_t kLogitsRows = 32;
+constexpr std::int64_t kWorthASnapshot = 16;
 
 EngineOptions resolve(EngineOptions options, const models::ModelConfig& config) {
     if (options.context == 0) options.context = std::min(kDefaultContext, config.context);
@@ -44,6 +45,8 @@ std::int64_t Sequence::truncate(std::int64_t n) {
     tokens_.resize(static_cast<std::size_t>(kept));
     return kept;
 }
+
+void Sequence::abandon_step() { tokens_.resize(static_cast<std::size_t>(state_.abandon_step())); }
 
 Sequence Sequence::fork() const {
     Sequence copy(state_.fork());
@@ -118,24 +121,29 @@ void Engine::step(std::span<const Slice> slices, LogitsConsumer consumer, StepOb
                     .logits_rows = logits_rows_,
                     .logits = &consumer,
                     .observer = observer};
-    compute_->ops.begin(step);
-    model_->forward(compute_->ops);
+    try {
+        compute_->ops.begin(step);
+        model_->forward(compute_->ops);
+    } catch (...) {
+        for (const Slice& slice : slices) slice.sequence->abandon_step();
+        throw;
+    }
     for (const Slice& slice : slices) {
         slice.sequence->state_.advance(static_cast<std::int64_t>(slice.tokens.size()));
-        slice.sequence->tokens_.insert(slice.sequence->tokens_.end(), slice.tokens.begin(),
-                                       slice.tokens.end());
+        slice.sequence->tokens_.insert(slice.sequence->tokens_.end(), slice.tokens.begin(), slice.tokens.end());
     }
 }
 
 std::span<const float> Engine::extend(Sequence& sequence, std::span<const TokenId> tokens,
                                       StepObserver* observer,
-                                      const std::function<void(std::int64_t, std::int64_t)>& progress) {
+                                      ExtendProgress progress) {
     COTERIE_CHECK(!tokens.empty());
     check_tokens(tokens);
     const auto total = static_cast<std::int64_t>(tokens.size());
     const std::int64_t held = common_prefix(sequence.tokens(), tokens);
     if (held < sequence.length() || held == total) sequence.truncate(std::min(held, total - 1));
-    for (std::int64_t done = sequence.length(); done < total; done = sequence.length()) {
+    const std::int64_t first = sequence.length();
+    for (std::int64_t done = first; done < total; done = sequence.length()) {
         const std::int64_t count = std::min(options_.batch, total - done);
         const Slice slice{
             .sequence = &sequence,
@@ -147,7 +155,7 @@ std::span<const float> Engine::extend(Sequence& sequence, std::span<const TokenI
                 std::copy(logits.begin(), logits.end(), last_logits_.begin());
             },
             observer);
-        if (progress) progress(done + count, total);
+        progress(first, done + count, total);
     }
     return last_logits_;
 }

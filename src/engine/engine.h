@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -47,6 +46,7 @@ class Sequence {
 
   private:
     friend class Engine;
+    void abandon_step();
     explicit Sequence(SequenceState state) : state_(std::move(state)) {}
 
     std::vector<TokenId> tokens_;
@@ -89,13 +89,17 @@ class Engine {
     /// token outside the vocabulary and OutOfMemory where the context is full; sequences are then unchanged.
     void step(std::span<const Slice> slices, LogitsConsumer consumer, StepObserver* observer = nullptr);
 
-    /// Makes the sequence hold exactly `tokens`, computing only what it does not hold yet (at least the last
-    /// token), in steps of batch(), and returns the last token's logits, valid until the next call. Where the
-    /// step in progress is cancelled by the observer, the sequence keeps the steps before. Requires: tokens
-    /// not empty.
-    std::span<const float> extend(
-        Sequence& sequence, std::span<const TokenId> tokens, StepObserver* observer = nullptr,
-        const std::function<void(std::int64_t done, std::int64_t total)>& progress = {});
+    /// Told after each step of `extend`: tokens held before it, held now, and wanted.
+    using ExtendProgress = FunctionRef<void(std::int64_t held, std::int64_t done, std::int64_t total)>;
+
+    /// Makes the sequence hold exactly `tokens`, computing only what it does not hold yet (at least the last token), in
+    /// steps of batch(), and returns the last token's logits, valid until the next call. Where the observer throws, the
+    /// sequence keeps the steps before. Requires: tokens not empty.
+    std::span<const float> extend(Sequence& sequence, std::span<const TokenId> tokens, StepObserver* observer,
+                                  ExtendProgress progress);
+    std::span<const float> extend(Sequence& sequence, std::span<const TokenId> tokens) {
+        return extend(sequence, tokens, nullptr, [](std::int64_t, std::int64_t, std::int64_t) {});
+    }
 
   private:
     void check_tokens(std::span<const TokenId> tokens) const;

@@ -48,18 +48,36 @@ std::int64_t SequenceState::restorable(std::int64_t n) const {
 
 std::int64_t SequenceState::truncate(std::int64_t n) {
     const std::int64_t target = restorable(n);
-    if (target < length_) {
-        const Snapshot* snapshot = snapshots_.latest(target);
-        if (snapshot) {
-            std::copy_n(snapshot->state.data(), recurrent_.size(), recurrent_.data());
-        } else {
-            std::fill_n(recurrent_.data(), recurrent_.size(), 0.0f);
-        }
-    }
-    snapshots_.drop_after(target);
-    pages_.drop_to(pages_needed(target));
-    length_ = prepared_ = target;
+    if (target < length_) restore_recurrent(target);
+    shorten(target);
     return target;
+}
+
+std::int64_t SequenceState::abandon_step() {
+    std::int64_t target = length_;
+    if (recurrent_.size() > 0) {
+        const Snapshot* snapshot = snapshots_.latest(length_);
+        target = snapshot ? snapshot->position : 0;
+        restore_recurrent(target);
+    }
+    shorten(target);
+    return target;
+}
+
+/// To the snapshot of that position, or to the start.
+void SequenceState::restore_recurrent(std::int64_t position) {
+    const Snapshot* snapshot = snapshots_.latest(position);
+    if (snapshot) {
+        std::copy_n(snapshot->state.data(), recurrent_.size(), recurrent_.data());
+    } else {
+        std::fill_n(recurrent_.data(), recurrent_.size(), 0.0f);
+    }
+}
+
+void SequenceState::shorten(std::int64_t length) {
+    snapshots_.drop_after(length);
+    pages_.drop_to(pages_needed(length));
+    length_ = prepared_ = length;
 }
 
 SequenceState SequenceState::fork() const {

@@ -42,6 +42,9 @@ class SequenceState {
     [[nodiscard]] bool prepare(std::int64_t n);
     /// The step has written all layers' rows of the next n prepared positions.
     void advance(std::int64_t n);
+    /// Takes back a step that ended between `prepare` and `advance`. Recurrent layers, which it may have changed, go back
+    /// to the latest snapshot, and with them the length, which is returned.
+    std::int64_t abandon_step();
 
     /// What attention reads: per page the address of the head's first row, [pages of the prepared positions].
     /// Rows of one head lie `layout().keys(layer).row_bytes` apart. A latent layer's values are the start of
@@ -99,6 +102,8 @@ class SequenceState {
         return pages_.data(position / kPageTokens) + part.offset +
                static_cast<std::uint64_t>(position % kPageTokens) * part.row_bytes;
     }
+    void restore_recurrent(std::int64_t position);
+    void shorten(std::int64_t length);
     std::int64_t pages_needed(std::int64_t tokens) const {
         return layout_->page_bytes() ? pages_for(tokens) : 0;
     }

@@ -35,7 +35,7 @@ class StepObserver {
     }
 };
 
-/// Logits of one row of the step; the span is valid during the call.
+/// Logits of one row of the step. The span is valid during the call; the last row's until the next step.
 using LogitsConsumer = FunctionRef<void(std::int64_t row, std::span<const float> logits)>;
 
 /// What one pass through the model computes: a few tokens of one or several sequences.

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace coterie::cli {
+
+/// What the chosen command does; set while the command line is parsed, called after it.
+using Action = std::function<void()>;
+
+/// Each adds its subcommand with flags, help and examples to `root`. One file per command.
+void add_run(CLI::App& root, Action& action);
+void add_bench(CLI::App& root, Action& action);
+void add_inspect(CLI::App& root, Action& action);
+void add_logits(CLI::App& root, Action& action);
+void add_perplexity(CLI::App& root, Action& action);
+void add_synth(CLI::App& root, Action& action);
+void add_tokenize(CLI::App& root, Action& action);
+
+}  // namespace coterie::cli

@@ -1,0 +1,217 @@
+#include <cerrno>
+#include <cstdio>
+#include <fmt/core.h>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "cli/chat_session.h"
+#include "cli/command.h"
+#include "cli/environment.h"
+#include "cli/interrupt.h"
+#include "cli/model_options.h"
+#include "cli/sampling_flags.h"
+#include "cli/text_input.h"
+
+namespace coterie::cli {
+namespace {
+
+struct RunOptions {
+    ModelOptions model;
+    SamplingFlags sampling;
+    ChatOptions chat;
+    std::optional<std::string> prompt;
+    std::string prompt_file;
+    std::int64_t limit = -1;
+    bool raw = false;  ///< -no-cnv: the prompt is completed as it is
+    bool escapes = true;
+    bool stats = false;
+    bool accepted = false;  ///< target of llama.cpp's flags that say what holds anyway
+};
+
+constexpr auto write_answer = [](std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    std::fflush(stdout);
+};
+
+/// Thoughts are not part of the answer: dimmed, on a terminal's standard error, nowhere else.
+constexpr auto write_reasoning = [](std::string_view text) {
+    if (isatty(STDERR_FILENO)) fmt::print(stderr, "\033[2m{}\033[0m", text);
+};
+
+void report_end(const GenerationStats& stats, const RunOptions& options, const engine::Engine& engine) {
+    if (stats.stop == StopReason::ContextFull) {
+        log::warn("the answer was cut: the context of {} tokens is full; use a larger -c", engine.context());
+    }
+    if (options.stats) fmt::print(stderr, "coterie: {}\n", describe(stats));
+}
+
+std::optional<std::string> given_prompt(const RunOptions& options) {
+    if (!options.prompt_file.empty()) return read_text_file(options.prompt_file);
+    if (!options.prompt) return std::nullopt;
+    return options.escapes ? process_escapes(*options.prompt) : *options.prompt;
+}
+
+/// What a run needs, loaded in an order that lets the template's worker start beside the model.
+struct Loaded {
+    explicit Loaded(const RunOptions& options)
+        : worker(std::make_shared<TemplateWorker>(worker_options(options.chat))) {
+        if (!options.raw) worker->prepare();
+        archive = open_archive(options.model);
+        tokenizer = load_tokenizer(*archive, options.model);
+        engine = load_engine(archive, options.model);
+        sampler = make_sampler(options.sampling, *tokenizer, engine->config().vocabulary);
+    }
+
+    static WorkerOptions worker_options(const ChatOptions& chat) {
+        WorkerOptions options;
+        if (!chat.python.empty()) options.python = chat.python;
+        return options;
+    }
+
+    std::shared_ptr<TemplateWorker> worker;
+    std::shared_ptr<const gguf::Archive> archive;
+    std::unique_ptr<Tokenizer> tokenizer;
+    std::unique_ptr<engine::Engine> engine;
+    std::unique_ptr<SamplerChain> sampler;
+};
+
+void complete(Loaded& loaded, const RunOptions& options, const std::string& prompt) {
+    engine::Sequence sequence = loaded.engine->make_sequence();
+    const std::vector<TokenId> tokens = loaded.tokenizer->encode(
+        prompt, {.special = SpecialTokens::Parse, .ends = TextEnds::Mark, .plain_ranges = {}});
+    std::vector<TokenId> generated;
+    const GenerationStats stats = generate(
+        *loaded.engine, sequence, *loaded.tokenizer, *loaded.sampler,
+        {.prompt = tokens, .limit = options.limit, .stop_at_end_tokens = !options.sampling.ignore_eos},
+        write_answer, generated);
+    write_answer("\n");
+    report_end(stats, options, *loaded.engine);
+    if (stats.stop == StopReason::Interrupted) fail(ErrorCode::Cancelled, "interrupted");
+}
+
+GenerationStats answer(ChatSession& session, Loaded& loaded, const RunOptions& options,
+                       const std::string& text) {
+    const GenerationStats stats = session.ask(text, *loaded.sampler, options.limit,
+                                              {.content = write_answer, .reasoning = write_reasoning});
+    write_answer("\n");
+    report_end(stats, options, *loaded.engine);
+    return stats;
+}
+
+constexpr const char* kChatHelp =
+    "  /clear   forget the conversation\n"
+    "  /exit    leave; so does the end of input\n"
+    "  Ctrl-C   stop an answer; twice at the prompt: leave\n";
+
+/// Reads one line; nothing at the end of input. Ctrl-C gives an empty line, a second one ends the chat.
+std::optional<std::string> read_line(bool& interrupted_before) {
+    if (isatty(STDERR_FILENO)) fmt::print(stderr, "> ");
+    clear_interrupt();
+    errno = 0;
+    std::string line;
+    if (std::getline(std::cin, line)) {
+        interrupted_before = false;
+        return line;
+    }
+    if (!interrupt_requested() || interrupted_before) return std::nullopt;
+    interrupted_before = true;
+    std::cin.clear();
+    std::clearerr(stdin);
+    fmt::print(stderr, "\ncoterie: Ctrl-C again or /exit to leave\n");
+    return std::string();
+}
+
+void chat(ChatSession& session, Loaded& loaded, const RunOptions& options) {
+    if (isatty(STDERR_FILENO))
+        fmt::print(stderr, "coterie: {} is ready; /help lists commands\n", loaded.archive->name());
+    bool interrupted_before = false;
+    while (const std::optional<std::string> line = read_line(interrupted_before)) {
+        if (line->empty()) continue;
+        if (*line == "/exit") return;
+        if (*line == "/help") {
+            fmt::print(stderr, "{}", kChatHelp);
+        } else if (*line == "/clear") {
+            session.clear();
+        } else {
+            try {
+                static_cast<void>(answer(session, loaded, options, *line));
+            } catch (const Error& error) {
+                if (error.code() == ErrorCode::Internal) throw;
+                log::error("{}", error.what());  // one turn is over, the chat goes on
+            }
+        }
+    }
+}
+
+void run(const RunOptions& options) {
+    const std::optional<std::string> prompt = given_prompt(options);
+    if (options.raw && !prompt) {
+        fail(ErrorCode::InvalidArgument, "-no-cnv completes a prompt; give one with -p or -f");
+    }
+    Loaded loaded(options);
+    const InterruptGuard interrupts;
+    if (options.raw) return complete(loaded, options, *prompt);
+    ChatSession session(*loaded.engine, *loaded.tokenizer,
+                        load_chat_template(loaded.worker, *loaded.archive, *loaded.tokenizer, options.chat),
+                        options.chat.system_prompt);
+    if (!prompt) return chat(session, loaded, options);
+    if (answer(session, loaded, options, *prompt).stop == StopReason::Interrupted) {
+        fail(ErrorCode::Cancelled, "interrupted");
+    }
+}
+
+}  // namespace
+
+void add_run(CLI::App& root, Action& action) {
+    CLI::App* command = root.add_subcommand("run", "Answer one prompt (-p) or chat");
+    const auto options = std::make_shared<RunOptions>();
+    const char* const group = "Run";
+    command->add_option("prompt,-p,--prompt", options->prompt, "what to answer; without it: a chat")
+        ->group(group);
+    command->add_option("-f,--file", options->prompt_file, "read the prompt from a file; -: standard input")
+        ->group(group);
+    command
+        ->add_option("-n,--n-predict,--predict", options->limit,
+                     "tokens to generate at most; -1: until the end")
+        ->capture_default_str()
+        ->group(group);
+    command
+        ->add_flag("--no-conversation", options->raw,
+                   "-no-cnv: complete the raw prompt, without a chat template")
+        ->group(group);
+    command->add_option("--system-prompt", options->chat.system_prompt, "-sys: text of the system message")
+        ->group(group);
+    command
+        ->add_option("--chat-template", options->chat.template_flag,
+                     "a built-in template's name, or Jinja text")
+        ->group(group);
+    command->add_option("--chat-template-file", options->chat.template_file, "Jinja template to use")
+        ->group(group);
+    command
+        ->add_option("--python", options->chat.python, "interpreter with jinja2; default: /usr/bin/python3")
+        ->envname(environment::kPython)
+        ->group(group);
+    command
+        ->add_flag("--escape,-e,!--no-escape", options->escapes,
+                   "turn \\n, \\t ... of -p into characters (default)")
+        ->group(group);
+    command->add_flag("--stats", options->stats, "say at the end how long it took")->group(group);
+    for (const char* accepted : {"--conversation", "--jinja", "--no-display-prompt", "--simple-io"}) {
+        command->add_flag(std::string(accepted), options->accepted, "as it is anyway")->group("");
+    }
+    add_model_flags(*command, options->model);
+    add_sampling_flags(*command, options->sampling);
+    command->footer(
+        "Examples:\n"
+        "  coterie run \"What is a volcano?\"\n"
+        "  coterie run -m model.gguf -c 8192 --temp 0\n"
+        "  coterie run -m model.gguf -no-cnv -p \"Once upon a time\" -n 100");
+    command->callback([options, &action] { action = [options] { run(*options); }; });
+}
+
+}  // namespace coterie::cli

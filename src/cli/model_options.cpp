@@ -1,0 +1,154 @@
+#include "cli/model_options.h"
+
+#include <set>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/progress_bar.h"
+#include "cli/environment.h"
+#include "kernels/cpu/self_test.h"
+#include "tokenizer/vocabulary/load_vocabulary.h"
+
+extern "C" {
+extern const std::byte coterie_default_model_begin[];
+extern const std::byte coterie_default_model_end[];
+}
+
+namespace coterie::cli {
+namespace {
+
+cpu::CacheType cache_type(const std::string& name, const char* flag) {
+    if (name == "f32") return cpu::CacheType::F32;
+    if (name == "f16") return cpu::CacheType::F16;
+    if (name == "q8_0") return cpu::CacheType::Q8_0;
+    fail(ErrorCode::InvalidArgument, "{} {}: supported are f32, f16 and q8_0", flag, name);
+}
+
+void choose_instruction_set(const std::string& name) {
+    if (name.empty()) return;
+    for (const auto set :
+         {cpu::InstructionSet::Scalar, cpu::InstructionSet::Avx2, cpu::InstructionSet::Avx512}) {
+        const cpu::KernelTable* table = cpu::kernels_for(set);
+        if (table && table->name == name) return cpu::force_instruction_set(set);
+    }
+    fail(ErrorCode::Unsupported,
+         "--cpu-isa {}: this machine has no such instruction set (scalar, avx2, avx512)", name);
+}
+
+/// Flags that only mean something with a GPU: taken, so that a command line of llama.cpp works, and said to
+/// do nothing.
+void add_gpu_flags(CLI::App& command) {
+    for (const char* names :
+         {"--n-gpu-layers,--gpu-layers", "--split-mode", "--tensor-split", "--main-gpu", "--device"}) {
+        command
+            .add_option_function<std::string>(
+                names,
+                [names](const std::string& value) {
+                    if (value == "0" || value == "none") return;
+                    log::warn("{} has no effect: this build computes on the CPU", names);
+                },
+                "no effect without a GPU")
+            ->group("");
+    }
+}
+
+void check_load_mode(const std::string& mode) {
+    if (mode == "mmap") return;
+    if (mode == "pin" || mode == "dio") {
+        fail(ErrorCode::Unsupported, "--load-mode {} serves GPUs and is not in this build; use mmap", mode);
+    }
+    fail(ErrorCode::InvalidArgument, "--load-mode {}: supported is mmap", mode);
+}
+
+std::vector<DataType> types_of(const gguf::Archive& archive) {
+    std::set<DataType> types;
+    for (const gguf::Tensor& tensor : archive.tensors()) types.insert(tensor.type);
+    return {types.begin(), types.end()};
+}
+
+}  // namespace
+
+void add_model_flag(CLI::App& command, ModelOptions& options) {
+    command
+        .add_option("-m,--model", options.model,
+                    "GGUF file, any one of a split model; default: the built-in model")
+        ->envname(environment::kModel)
+        ->group("Model");
+}
+
+void add_model_flags(CLI::App& command, ModelOptions& options) {
+    add_model_flag(command, options);
+    command.add_option("-t,--threads", options.threads, "threads; default: one per physical core")
+        ->envname(environment::kThreads)
+        ->check(CLI::Range(1, 1024))
+        ->group("Model");
+    command.add_option("--threads-batch", options.threads, "the same as --threads")->group("");
+    command
+        .add_option("-c,--ctx-size", options.context,
+                    "tokens of context; default: 4096, or the model's if less")
+        ->envname(environment::kContext)
+        ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 24))
+        ->group("Model");
+    command.add_option("-b,--batch-size,--ubatch-size", options.batch, "tokens computed in one step at most")
+        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 16))
+        ->capture_default_str()
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+        ->group("Model");
+    command.add_option("--cache-type-k", options.cache_keys, "-ctk: type of cached keys: f32, f16, q8_0")
+        ->capture_default_str()
+        ->group("Model");
+    command.add_option("--cache-type-v", options.cache_values, "-ctv: type of cached values: f32, f16, q8_0")
+        ->capture_default_str()
+        ->group("Model");
+    command
+        .add_option("--cpu-isa", options.instruction_set,
+                    "scalar, avx2 or avx512; default: the best there is")
+        ->envname(environment::kInstructionSet)
+        ->group("Model");
+    command.add_option("--load-mode", options.load_mode, "how weights are read: mmap")
+        ->capture_default_str()
+        ->group("Model");
+    command
+        .add_option("--override-pre-tokenizer", options.pre_tokenizer,
+                    "instead of the file's tokenizer.ggml.pre")
+        ->group("Model");
+    command
+        .add_option_function<std::string>(
+            "--flash-attn", [](const std::string&) {}, "always on")
+        ->expected(0, 1)
+        ->group("");
+    add_gpu_flags(command);
+}
+
+std::shared_ptr<const gguf::Archive> open_archive(const ModelOptions& options) {
+    if (!options.model.empty()) return std::make_shared<gguf::Archive>(gguf::Archive::open(options.model));
+    fmt::print(stderr,
+               "coterie: no -m given, using the built-in demo model (a dictionary of 29M parameters)\n");
+    const auto bytes = static_cast<std::size_t>(coterie_default_model_end - coterie_default_model_begin);
+    return std::make_shared<gguf::Archive>(
+        gguf::Archive::from_bytes({coterie_default_model_begin, bytes}, "the built-in model"));
+}
+
+std::unique_ptr<engine::Engine> load_engine(std::shared_ptr<const gguf::Archive> archive,
+                                            const ModelOptions& options) {
+    check_load_mode(options.load_mode);
+    choose_instruction_set(options.instruction_set);
+    engine::EngineOptions engine_options;
+    engine_options.threads = options.threads;
+    engine_options.context = options.context;
+    engine_options.batch = options.batch;
+    engine_options.cache = {cache_type(options.cache_keys, "-ctk"), cache_type(options.cache_values, "-ctv")};
+    auto engine = std::make_unique<engine::Engine>(std::move(archive), engine_options);
+    const std::vector<DataType> types = types_of(engine->archive());
+    cpu::self_test(cpu::kernels(), types);
+    ProgressBar bar("loading", ProgressBar::Unit::Bytes);
+    engine->load([&](std::uint64_t done, std::uint64_t total) { bar.update(done, total); });
+    return engine;
+}
+
+std::unique_ptr<Tokenizer> load_tokenizer(const gguf::Archive& archive, const ModelOptions& options) {
+    return std::make_unique<Tokenizer>(load_vocabulary(archive.metadata()),
+                                       TokenizerOptions{.pre_tokenizer = options.pre_tokenizer});
+}
+
+}  // namespace coterie::cli

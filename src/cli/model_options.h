@@ -1,0 +1,42 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "engine/engine.h"
+#include "gguf/archive.h"
+#include "tokenizer/tokenizer.h"
+
+namespace coterie::cli {
+
+/// The flags that say which model runs and how.
+struct ModelOptions {
+    std::string model;  ///< empty: the built-in one
+    int threads = 0;
+    std::int64_t context = 0;
+    std::int64_t batch = 512;
+    std::string cache_keys = "f16";
+    std::string cache_values = "f16";
+    std::string instruction_set;
+    std::string load_mode = "mmap";
+    std::string pre_tokenizer;
+};
+
+/// Adds -m alone: for commands that only look at the file.
+void add_model_flag(CLI::App& command, ModelOptions& options);
+/// Adds -m and everything else, and accepts llama.cpp's flags that have no effect without a GPU.
+void add_model_flags(CLI::App& command, ModelOptions& options);
+
+/// Opens the file, or the built-in model, which it says in one line.
+std::shared_ptr<const gguf::Archive> open_archive(const ModelOptions& options);
+
+/// Builds the engine, checks the kernels that the model will use, and brings the weights into memory with a
+/// progress bar.
+std::unique_ptr<engine::Engine> load_engine(std::shared_ptr<const gguf::Archive> archive,
+                                            const ModelOptions& options);
+
+std::unique_ptr<Tokenizer> load_tokenizer(const gguf::Archive& archive, const ModelOptions& options);
+
+}  // namespace coterie::cli

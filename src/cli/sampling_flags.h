@@ -1,0 +1,28 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "sampling/sampler_chain.h"
+#include "tokenizer/tokenizer.h"
+
+namespace coterie::cli {
+
+/// The flags that say how tokens are drawn, with llama.cpp's names.
+struct SamplingFlags {
+    SamplingOptions options;
+    std::string order;                    ///< --samplers
+    std::vector<std::string> breakers;    ///< --dry-sequence-breaker
+    std::vector<std::string> logit_bias;  ///< --logit-bias TOKEN(+|-)BIAS
+    bool ignore_eos = false;
+};
+
+void add_sampling_flags(CLI::App& command, SamplingFlags& flags);
+
+/// Throws InvalidArgument for values out of range, unknown samplers and malformed biases.
+std::unique_ptr<SamplerChain> make_sampler(const SamplingFlags& flags, const Tokenizer& tokenizer,
+                                           std::int64_t vocabulary);
+
+}  // namespace coterie::cli

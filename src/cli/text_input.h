@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace coterie::cli {
+
+/// The whole file; "-" is standard input. Throws NotFound or Io naming the path.
+std::string read_text_file(const std::string& path);
+
+/// Turns \n, \t, \r, \\, \', \" and \xHH into the characters they stand for; anything else stays as written.
+std::string process_escapes(std::string_view text);
+
+}  // namespace coterie::cli
