@@ -194,13 +194,16 @@ std::string random_text(std::mt19937& random) {
 }
 
 /// The text itself, but for U+2581, which SentencePiece-like vocabularies cannot tell from a space.
-std::string expected_back(const Tokenizer& tokenizer, std::string text) {
+std::string expected_back(const Tokenizer& tokenizer, std::string_view text) {
     constexpr std::string_view kLowerBlock = "\u2581";
-    if (tokenizer.vocabulary().data().model != "llama") return text;
-    for (std::size_t at; (at = text.find(kLowerBlock)) != std::string::npos;) {
-        text.replace(at, kLowerBlock.size(), " ");
+    if (tokenizer.vocabulary().data().model != "llama") return std::string(text);
+    std::string result;
+    while (!text.empty()) {
+        const bool is_block = text.starts_with(kLowerBlock);
+        result.push_back(is_block ? ' ' : text.front());
+        text.remove_prefix(is_block ? kLowerBlock.size() : 1);
     }
-    return text;
+    return result;
 }
 
 TEST(Tokenizer, AnyBytesSurviveTheRoundTrip) {
