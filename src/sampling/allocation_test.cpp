@@ -11,9 +11,13 @@ namespace {
 
 std::atomic<std::int64_t> allocations{0};
 
-void* allocate(std::size_t bytes) {
+void* count_and_allocate(std::size_t bytes) {
     ++allocations;
-    if (void* memory = std::malloc(bytes ? bytes : 1)) return memory;
+    return std::malloc(bytes ? bytes : 1);
+}
+
+void* allocate(std::size_t bytes) {
+    if (void* memory = count_and_allocate(bytes)) return memory;
     throw std::bad_alloc();
 }
 
@@ -21,6 +25,8 @@ void* allocate(std::size_t bytes) {
 
 void* operator new(std::size_t bytes) { return allocate(bytes); }
 void* operator new[](std::size_t bytes) { return allocate(bytes); }
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return count_and_allocate(bytes); }
+void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return count_and_allocate(bytes); }
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
