@@ -1,12 +1,11 @@
 #pragma once
 
 #include "kernels/cpu/kernels.h"
+#include "kernels/cpu/matmul/target.h"
 #include "quant/activation.h"
 
-// Products of F32, F16 and BF16 rows with binary32 activations, for any instruction set: the including file
-// has included vectors_*.h of its set, which defines
-//   FloatLanes, load_weights<type>: the 32 lanes of the law (docs/canonical-arithmetic.md) and how rows are
-//   read into them.
+// Products of F32, F16 and BF16 rows with binary32 activations: a row's 32 lanes of
+// docs/canonical-arithmetic.md lie in consecutive vectors.
 
 namespace coterie::cpu::matmul::COTERIE_ISA {
 

@@ -17,6 +17,14 @@ Table avx2_table() {
     return table;
 }
 
+Table avx512_table() {
+    using namespace matmul::avx512;
+    Table table{};
+    COTERIE_FOR_FLOAT_TYPES(COTERIE_SET_MATMUL)
+    COTERIE_FOR_BLOCK_TYPES(COTERIE_SET_MATMUL)
+    return table;
+}
+
 }  // namespace
 
 Table matmul_table(InstructionSet set) {
@@ -26,7 +34,7 @@ Table matmul_table(InstructionSet set) {
         case InstructionSet::Avx2:
             return avx2_table();
         case InstructionSet::Avx512:
-            return avx2_table();
+            return avx512_table();
     }
     return {};
 }

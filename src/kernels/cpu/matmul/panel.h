@@ -1,9 +1,8 @@
 #pragma once
 
 #include "kernels/cpu/matmul/form.h"
+#include "kernels/cpu/matmul/target.h"
 #include "quant/activation.h"
-
-// Shared by the instruction sets; the including file has included vectors_*.h and group_sum_*.h of its set.
 
 namespace coterie::cpu::matmul::COTERIE_ISA {
 

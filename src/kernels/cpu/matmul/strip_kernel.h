@@ -4,8 +4,7 @@
 #include "kernels/cpu/matmul/panel.h"
 #include "kernels/cpu/matmul/segments.h"
 
-// The loops around a type's `Source`, for any instruction set: the including file has included vectors_*.h
-// and group_sum_*.h of its set. A source has
+// The loops around a type's `Source`, which has
 //   kForm, kBlockGroups, kBlockBytes   (kBlockGroups divides kPanelGroups)
 //   unpack(strip, first_group, panel, consumer)
 // where `unpack` reads one block of each row at `strip`, fills the panel's scales of groups `first_group` on,

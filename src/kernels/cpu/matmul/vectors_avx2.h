@@ -1,7 +1,6 @@
 #pragma once
 
-// The vectors of the AVX2 kernels. A translation unit belongs to one instruction set: it includes that set's
-// vectors_*.h first, and the shared kernel headers name only what is defined there.
+// The vectors of the AVX2 kernels. The shared kernel headers name only what is defined here; see target.h.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-#include "kernels/cpu/matmul/vectors_avx2.h"
-//
+#define COTERIE_TARGET_AVX2
+
 #include "kernels/cpu/matmul/float_rows.h"
 #include "kernels/cpu/matmul/instances.h"
 

@@ -1,4 +1,5 @@
-#include "kernels/cpu/matmul/group_sum_avx2.h"
+#define COTERIE_TARGET_AVX2
+
 #include "kernels/cpu/matmul/instances.h"
 #include "kernels/cpu/matmul/sources/small_blocks.h"
 #include "kernels/cpu/matmul/strip_kernel.h"

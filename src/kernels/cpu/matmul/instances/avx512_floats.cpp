@@ -1,0 +1,12 @@
+#define COTERIE_TARGET_AVX512
+
+#include "kernels/cpu/matmul/float_rows.h"
+#include "kernels/cpu/matmul/instances.h"
+
+namespace coterie::cpu::matmul::avx512 {
+
+void matmul_F32(const MatmulArgs& args) { multiply_floats<F32>(args); }
+void matmul_F16(const MatmulArgs& args) { multiply_floats<F16>(args); }
+void matmul_BF16(const MatmulArgs& args) { multiply_floats<BF16>(args); }
+
+}  // namespace coterie::cpu::matmul::avx512
