@@ -5,13 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#if defined(__GNUC__) && !defined(__clang__)
-// GCC 12 takes the deliberately undefined operands inside its own AVX-512 header for a mistake (GCC bug
-// 105593).
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
-#pragma GCC diagnostic ignored "-Wuninitialized"
-#endif
-#include <immintrin.h>
+#include "kernels/cpu/immintrin_avx512.h"
 
 #define COTERIE_ISA avx512
 #define COTERIE_KERNEL [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]]
