@@ -71,6 +71,12 @@ std::vector<std::string> command_arguments(int argc, const char* const* argv) {
 
 void add_commands(CLI::App& root, Action& action) {
     add_run(root, action);
+    add_bench(root, action);
+    add_logits(root, action);
+    add_perplexity(root, action);
+    add_tokenize(root, action);
+    add_inspect(root, action);
+    add_synth(root, action);
 
     for (CLI::App* command : root.get_subcommands({})) command->allow_extras();
 }

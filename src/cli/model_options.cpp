@@ -76,6 +76,13 @@ void add_model_flag(CLI::App& command, ModelOptions& options) {
         ->group("Model");
 }
 
+void add_tokenizer_flags(CLI::App& command, ModelOptions& options) {
+    command
+        .add_option("--override-pre-tokenizer", options.pre_tokenizer,
+                    "instead of the file's tokenizer.ggml.pre")
+        ->group("Model");
+}
+
 void add_model_flags(CLI::App& command, ModelOptions& options) {
     add_model_flag(command, options);
     command.add_option("-t,--threads", options.threads, "threads; default: one per physical core")
@@ -89,7 +96,9 @@ void add_model_flags(CLI::App& command, ModelOptions& options) {
         ->envname(environment::kContext)
         ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 24))
         ->group("Model");
-    command.add_option("-b,--batch-size,--ubatch-size", options.batch, "tokens computed in one step at most")
+    command
+        .add_option("-b,--batch-size,--batch,--ubatch-size", options.batch,
+                    "tokens computed in one step at most")
         ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 16))
         ->capture_default_str()
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
@@ -108,10 +117,7 @@ void add_model_flags(CLI::App& command, ModelOptions& options) {
     command.add_option("--load-mode", options.load_mode, "how weights are read: mmap")
         ->capture_default_str()
         ->group("Model");
-    command
-        .add_option("--override-pre-tokenizer", options.pre_tokenizer,
-                    "instead of the file's tokenizer.ggml.pre")
-        ->group("Model");
+    add_tokenizer_flags(command, options);
     command
         .add_option_function<std::string>(
             "--flash-attn", [](const std::string&) {}, "always on")

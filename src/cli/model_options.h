@@ -26,7 +26,10 @@ struct ModelOptions {
 
 /// Adds -m alone: for commands that only look at the file.
 void add_model_flag(CLI::App& command, ModelOptions& options);
-/// Adds -m and everything else, and accepts llama.cpp's flags that have no effect without a GPU.
+/// Adds what changes how the file's tokenizer is read.
+void add_tokenizer_flags(CLI::App& command, ModelOptions& options);
+/// Adds all of the above and how the model is run, and accepts llama.cpp's flags that have no effect without
+/// a GPU.
 void add_model_flags(CLI::App& command, ModelOptions& options);
 
 /// Opens the file, or the built-in model, which it says in one line.

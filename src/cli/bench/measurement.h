@@ -1,0 +1,52 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/engine.h"
+
+namespace coterie::cli::bench {
+
+/// One thing to measure: a prompt of some tokens, or some generated ones, behind `depth` tokens of context.
+struct Test {
+    std::int64_t prompt = 0;
+    std::int64_t generated = 0;  ///< exactly one of both is above 0
+    std::int64_t depth = 0;
+
+    std::int64_t tokens() const { return prompt + generated; }
+};
+
+/// "pp512", "tg128", "pp512 @ d4096".
+std::string name_of(const Test& test);
+
+struct Measurement {
+    Test test;
+    std::string start_time;       ///< UTC, "2026-01-31T12:00:00Z"
+    std::vector<double> seconds;  ///< per repetition
+    std::uint64_t logits_checksum = 0;
+};
+
+struct Statistics {
+    double mean;
+    double deviation;  ///< of a sample: divided by n - 1; 0 for one value
+    double median;
+};
+
+/// Requires: values not empty.
+Statistics statistics(std::vector<double> values);
+
+/// Tokens per second, repetition by repetition.
+std::vector<double> rates(const Measurement& measurement);
+
+struct MeasureOptions {
+    int repetitions = 5;
+    bool warm_up = true;  ///< one untimed repetition first
+};
+
+/// Runs the test on random tokens of the whole vocabulary, the same ones in each repetition and on every
+/// machine. Each repetition starts from a new sequence, so nothing is reused, and must compute exactly the
+/// test's tokens. Throws InvalidFile where logits are not finite, and Internal where two repetitions differ.
+Measurement measure(engine::Engine& engine, const Test& test, const MeasureOptions& options);
+
+}  // namespace coterie::cli::bench

@@ -1,0 +1,231 @@
+#include "cli/bench/report.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "base/error.h"
+
+namespace coterie::cli::bench {
+namespace {
+
+std::vector<std::int64_t> nanoseconds(const Measurement& measurement) {
+    std::vector<std::int64_t> result;
+    for (const double seconds : measurement.seconds)
+        result.push_back(static_cast<std::int64_t>(seconds * 1e9));
+    return result;
+}
+
+/// What a test does not have is null, not 0.
+nlohmann::ordered_json applicable(double value) {
+    return value > 0.0 ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
+}
+
+/// One measurement with llama-bench's field names, and behind them those of our own.
+nlohmann::ordered_json fields(const Setup& setup, const Measurement& measurement) {
+    const Statistics time = statistics(measurement.seconds);
+    const std::vector<double> samples = rates(measurement);
+    const Statistics rate = statistics(samples);
+    const Shares share = shares(setup, measurement);
+    return {{"build_version", COTERIE_VERSION},
+            {"cpu_info", setup.processor},
+            {"backends", "CPU"},
+            {"model_filename", setup.model_file},
+            {"model_type", setup.model_type},
+            {"model_size", setup.model_bytes},
+            {"model_n_params", setup.model_parameters},
+            {"n_batch", setup.batch},
+            {"n_ubatch", setup.batch},
+            {"n_threads", setup.threads},
+            {"type_k", setup.cache_keys},
+            {"type_v", setup.cache_values},
+            {"n_prompt", measurement.test.prompt},
+            {"n_gen", measurement.test.generated},
+            {"n_depth", measurement.test.depth},
+            {"test_time", measurement.start_time},
+            {"avg_ns", static_cast<std::int64_t>(time.mean * 1e9)},
+            {"stddev_ns", static_cast<std::int64_t>(time.deviation * 1e9)},
+            {"avg_ts", rate.mean},
+            {"stddev_ts", rate.deviation},
+            {"samples_ns", nanoseconds(measurement)},
+            {"samples_ts", samples},
+            {"median_ts", rate.median},
+            {"n_evaluated", measurement.test.tokens()},
+            {"cpu_isa", setup.instruction_set},
+            {"weights_gb_s", applicable(share.bytes_per_second / 1e9)},
+            {"ram_read_gb_s", setup.read_rate / 1e9},
+            {"ram_read_share", applicable(share.of_read_rate)},
+            {"weights_gflop_s", applicable(share.operations_per_second / 1e9)},
+            {"int_dot_peak_gflop_s", setup.integer_peak / 1e9},
+            {"int_dot_peak_share", applicable(share.of_integer_peak)},
+            {"logits_checksum", fmt::format("{:016x}", measurement.logits_checksum)}};
+}
+
+class Json final : public Report {
+  public:
+    Json(const Setup& setup, std::FILE* out) : setup_(setup), out_(out) {}
+    void begin() override { fmt::print(out_, "["); }
+    void add(const Measurement& measurement) override {
+        std::string text = fields(setup_, measurement).dump(2);
+        fmt::print(out_, "{}\n{}", first_ ? "" : ",", text);
+        first_ = false;
+    }
+    void end() override { fmt::print(out_, "\n]\n"); }
+
+  private:
+    const Setup& setup_;
+    std::FILE* out_;
+    bool first_ = true;
+};
+
+class JsonLines final : public Report {
+  public:
+    JsonLines(const Setup& setup, std::FILE* out) : setup_(setup), out_(out) {}
+    void add(const Measurement& measurement) override {
+        fmt::print(out_, "{}\n", fields(setup_, measurement).dump());
+        std::fflush(out_);
+    }
+
+  private:
+    const Setup& setup_;
+    std::FILE* out_;
+};
+
+/// All values quoted, as llama-bench does; the samples are left out.
+class Csv final : public Report {
+  public:
+    Csv(const Setup& setup, std::FILE* out) : setup_(setup), out_(out) {}
+    void add(const Measurement& measurement) override {
+        auto row = fields(setup_, measurement);
+        row.erase("samples_ns");
+        row.erase("samples_ts");
+        if (first_) print_row(row, [](const auto& item) { return item.key(); });
+        first_ = false;
+        print_row(row, [](const auto& item) { return quoted(plain(item.value())); });
+        std::fflush(out_);
+    }
+
+  private:
+    static std::string plain(const nlohmann::ordered_json& value) {
+        if (value.is_null()) return "";
+        return value.is_string() ? value.get<std::string>() : value.dump();
+    }
+    static std::string quoted(const std::string& text) {
+        std::string result = "\"";
+        for (const char c : text) result += c == '"' ? std::string("\"\"") : std::string(1, c);
+        return result + "\"";
+    }
+    template <typename Cell>
+    void print_row(const nlohmann::ordered_json& row, Cell cell) {
+        const char* separator = "";
+        for (const auto& item : row.items()) {
+            fmt::print(out_, "{}{}", separator, cell(item));
+            separator = ",";
+        }
+        fmt::print(out_, "\n");
+    }
+
+    const Setup& setup_;
+    std::FILE* out_;
+    bool first_ = true;
+};
+
+std::string human_bytes(std::int64_t bytes) {
+    const auto value = static_cast<double>(bytes);
+    return bytes >= std::int64_t{1} << 30 ? fmt::format("{:.2f} GiB", value / (1 << 30))
+                                          : fmt::format("{:.2f} MiB", value / (1 << 20));
+}
+
+std::string human_parameters(std::int64_t parameters) {
+    const auto value = static_cast<double>(parameters);
+    return parameters >= 1'000'000'000 ? fmt::format("{:.2f} B", value / 1e9)
+                                       : fmt::format("{:.2f} M", value / 1e6);
+}
+
+class Markdown final : public Report {
+  public:
+    Markdown(const Setup& setup, std::FILE* out) : setup_(setup), out_(out) {}
+    void begin() override {
+        print_row({"model", "size", "params", "backend", "threads", "test", "t/s", "GB/s", "of RAM rate",
+                   "GFLOP/s", "of int8 peak"});
+        fmt::print(out_, "|");
+        for (const Column& column : kColumns) {
+            fmt::print(out_, " {:->{}}{} |", "", column.width - (column.right ? 1 : 0),
+                       column.right ? ":" : "");
+        }
+        fmt::print(out_, "\n");
+        std::fflush(out_);
+    }
+    void add(const Measurement& measurement) override {
+        const Statistics rate = statistics(rates(measurement));
+        const Shares share = shares(setup_, measurement);
+        const bool generation = measurement.test.generated > 0;
+        print_row({setup_.model_type, human_bytes(setup_.model_bytes),
+                   human_parameters(setup_.model_parameters), "CPU", std::to_string(setup_.threads),
+                   name_of(measurement.test), fmt::format("{:.2f} ± {:.2f}", rate.mean, rate.deviation),
+                   generation ? fmt::format("{:.2f}", share.bytes_per_second / 1e9) : "",
+                   generation ? fmt::format("{:.0f} %", 100.0 * share.of_read_rate) : "",
+                   generation ? "" : fmt::format("{:.1f}", share.operations_per_second / 1e9),
+                   generation ? "" : fmt::format("{:.0f} %", 100.0 * share.of_integer_peak)});
+    }
+    void end() override {
+        fmt::print(out_,
+                   "\nbuild: coterie {}, {} on {}; RAM reads {:.1f} GB/s, int8 dot peak {:.0f} GFLOP/s\n",
+                   COTERIE_VERSION, setup_.instruction_set, setup_.processor, setup_.read_rate / 1e9,
+                   setup_.integer_peak / 1e9);
+    }
+
+  private:
+    struct Column {
+        int width;
+        bool right;
+    };
+    static constexpr Column kColumns[] = {{30, false}, {10, true}, {10, true}, {10, false},
+                                          {7, true},   {15, true}, {20, true}, {8, true},
+                                          {11, true},  {8, true},  {12, true}};
+
+    void print_row(std::initializer_list<std::string> cells) {
+        fmt::print(out_, "|");
+        const Column* column = kColumns;
+        for (const std::string& cell : cells) {
+            if (column->right) {
+                fmt::print(out_, " {:>{}} |", cell, column->width);
+            } else {
+                fmt::print(out_, " {:<{}} |", cell, column->width);
+            }
+            ++column;
+        }
+        fmt::print(out_, "\n");
+        std::fflush(out_);
+    }
+
+    const Setup& setup_;
+    std::FILE* out_;
+};
+
+}  // namespace
+
+Shares shares(const Setup& setup, const Measurement& measurement) {
+    const double mean = statistics(rates(measurement)).mean;
+    Shares result;
+    if (measurement.test.generated > 0) {
+        result.bytes_per_second = mean * static_cast<double>(setup.cost.decode_bytes());
+        result.of_read_rate = result.bytes_per_second / setup.read_rate;
+    } else {
+        const auto tokens = measurement.test.prompt;
+        result.operations_per_second =
+            mean * setup.cost.prompt_operations(tokens) / static_cast<double>(tokens);
+        result.of_integer_peak = result.operations_per_second / setup.integer_peak;
+    }
+    return result;
+}
+
+std::unique_ptr<Report> make_report(const std::string& format, const Setup& setup, std::FILE* out) {
+    if (format == "md") return std::make_unique<Markdown>(setup, out);
+    if (format == "csv") return std::make_unique<Csv>(setup, out);
+    if (format == "json") return std::make_unique<Json>(setup, out);
+    if (format == "jsonl") return std::make_unique<JsonLines>(setup, out);
+    fail(ErrorCode::InvalidArgument, "--output {}: supported are md, csv, json and jsonl", format);
+}
+
+}  // namespace coterie::cli::bench

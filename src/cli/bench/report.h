@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+#include "cli/bench/measurement.h"
+#include "models/token_cost.h"
+
+namespace coterie::cli::bench {
+
+/// What all measurements of a run have in common.
+struct Setup {
+    std::string model_file;
+    std::string model_type;  ///< "glm4moe 29M Q5_K"
+    std::int64_t model_bytes = 0;
+    std::int64_t model_parameters = 0;
+    std::string processor;
+    std::string instruction_set;
+    int threads = 0;
+    std::int64_t batch = 0;
+    std::string cache_keys;
+    std::string cache_values;
+    models::TokenCost cost;
+    double read_rate = 0.0;     ///< bytes per second: what memory gives
+    double integer_peak = 0.0;  ///< operations per second: what the cores give in 8-bit dot products
+};
+
+/// How near a test came to the limit of what it uses; 0 where it has none.
+struct Shares {
+    double bytes_per_second = 0.0;  ///< of weights, in generation
+    double of_read_rate = 0.0;
+    double operations_per_second = 0.0;  ///< of products with weights, in prompts
+    double of_integer_peak = 0.0;
+};
+
+/// From the mean rate.
+Shares shares(const Setup& setup, const Measurement& measurement);
+
+/// Writes measurements as they come, in llama-bench's formats and column names, with what bench adds behind
+/// them.
+class Report {
+  public:
+    virtual ~Report() = default;
+    virtual void begin() {}
+    virtual void add(const Measurement& measurement) = 0;
+    virtual void end() {}
+};
+
+/// `format`: md, csv, json or jsonl; InvalidArgument for anything else. Requires: `setup` outlives the
+/// report.
+std::unique_ptr<Report> make_report(const std::string& format, const Setup& setup, std::FILE* out);
+
+}  // namespace coterie::cli::bench

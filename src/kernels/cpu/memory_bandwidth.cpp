@@ -1,0 +1,125 @@
+#include "kernels/cpu/memory_bandwidth.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+#include <cstring>
+#include <fmt/core.h>
+#include <sys/mman.h>
+#include <vector>
+
+#include "base/error.h"
+#include "kernels/cpu/immintrin_avx512.h"
+#include "kernels/cpu/kernels.h"
+
+namespace coterie::cpu {
+namespace {
+
+constexpr int kPasses = 8;
+constexpr std::size_t kBlockBytes = 1024;  ///< parts are whole blocks
+
+/// Pages that nobody has touched yet, so that each thread gets its part near itself.
+class UntouchedPages {
+  public:
+    explicit UntouchedPages(std::size_t bytes)
+        : bytes_(bytes),
+          data_(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+        if (data_ == MAP_FAILED) {
+            fail(ErrorCode::OutOfMemory, "no memory for the {} MB that the read rate is measured with",
+                 bytes >> 20);
+        }
+        madvise(data_, bytes, MADV_HUGEPAGE);
+    }
+    ~UntouchedPages() { munmap(data_, bytes_); }
+    UntouchedPages(const UntouchedPages&) = delete;
+    UntouchedPages& operator=(const UntouchedPages&) = delete;
+
+    std::byte* data() { return static_cast<std::byte*>(data_); }
+
+  private:
+    std::size_t bytes_;
+    void* data_;
+};
+
+// Each folds `bytes` bytes, a multiple of kBlockBytes, into one word so that no load can be left out. Four
+// streams side by side keep more lines in flight than one.
+
+std::uint64_t fold_scalar(const std::byte* data, std::size_t bytes) {
+    std::uint64_t fold[4] = {};
+    for (std::size_t i = 0; i < bytes; i += sizeof fold) {
+        std::uint64_t words[4];
+        std::memcpy(words, data + i, sizeof words);
+        for (int k = 0; k < 4; ++k) fold[k] ^= words[k];
+    }
+    return fold[0] ^ fold[1] ^ fold[2] ^ fold[3];
+}
+
+[[gnu::target("avx2")]] std::uint64_t fold_avx2(const std::byte* data, std::size_t bytes) {
+    const std::size_t stream = bytes / 4;
+    __m256i fold[8] = {};
+    for (std::size_t i = 0; i < stream; i += 64) {
+        for (int k = 0; k < 8; ++k) {
+            const std::byte* from = data + static_cast<std::size_t>(k / 2) * stream + i + 32 * (k % 2);
+            fold[k] = _mm256_xor_si256(fold[k], _mm256_load_si256(reinterpret_cast<const __m256i*>(from)));
+        }
+    }
+    for (int k = 1; k < 8; ++k) fold[0] = _mm256_xor_si256(fold[0], fold[k]);
+    std::uint64_t words[4];
+    std::memcpy(words, fold, sizeof words);
+    return words[0] ^ words[1] ^ words[2] ^ words[3];
+}
+
+[[gnu::target("avx512f")]] std::uint64_t fold_avx512(const std::byte* data, std::size_t bytes) {
+    const std::size_t stream = bytes / 4;
+    __m512i fold[4] = {};
+    for (std::size_t i = 0; i < stream; i += 64) {
+        for (int k = 0; k < 4; ++k) {
+            const std::byte* from = data + static_cast<std::size_t>(k) * stream + i;
+            fold[k] = _mm512_xor_si512(fold[k], _mm512_load_si512(from));
+        }
+    }
+    for (int k = 1; k < 4; ++k) fold[0] = _mm512_xor_si512(fold[0], fold[k]);
+    std::uint64_t words[8];
+    std::memcpy(words, fold, sizeof words);
+    std::uint64_t result = 0;
+    for (const std::uint64_t word : words) result ^= word;
+    return result;
+}
+
+auto fold_function() {
+    switch (kernels().instruction_set) {
+        case InstructionSet::Avx512:
+            return fold_avx512;
+        case InstructionSet::Avx2:
+            return fold_avx2;
+        case InstructionSet::Scalar:
+            break;
+    }
+    return fold_scalar;
+}
+
+}  // namespace
+
+double measure_read_rate(ThreadPool& threads, std::size_t buffer_bytes) {
+    const auto workers = static_cast<std::size_t>(threads.size());
+    const std::size_t part = std::max(buffer_bytes / workers / kBlockBytes, std::size_t{1}) * kBlockBytes;
+    UntouchedPages pages(part * workers);
+    const auto part_of = [&](int worker) { return pages.data() + static_cast<std::size_t>(worker) * part; };
+    threads.run([&](int worker) { std::memset(part_of(worker), worker + 1, part); });
+
+    const auto fold = fold_function();
+    std::vector<std::uint64_t> folds(workers);
+    double best = 0.0;
+    for (int pass = 0; pass < kPasses; ++pass) {
+        const auto start = std::chrono::steady_clock::now();
+        threads.run(
+            [&](int worker) { folds[static_cast<std::size_t>(worker)] = fold(part_of(worker), part); });
+        const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+        best = std::max(best, static_cast<double>(part * workers) / elapsed.count());
+    }
+    // Equal bytes cancel out in pairs of words.
+    COTERIE_CHECK(std::all_of(folds.begin(), folds.end(), [](std::uint64_t word) { return word == 0; }));
+    return best;
+}
+
+}  // namespace coterie::cpu
