@@ -181,16 +181,17 @@ COTERIE_INLINE void load_columns_8(Strip strip, Int out[2]) {
 /// Entry `index` of a table of 8-byte entries for each row: out[0] holds its first four bytes, out[1] the
 /// others.
 COTERIE_INLINE __m128i two_entries(const std::int8_t* table, std::uint32_t first, std::uint32_t second) {
-    return _mm_unpacklo_epi32(_mm_loadu_si64(table + 8 * std::size_t{first}),
-                              _mm_loadu_si64(table + 8 * std::size_t{second}));
+    const auto* low = reinterpret_cast<const double*>(table + 8 * std::size_t{first});
+    const auto* high = reinterpret_cast<const double*>(table + 8 * std::size_t{second});
+    return _mm_castpd_si128(_mm_loadh_pd(_mm_load_sd(low), high));
 }
 COTERIE_INLINE void look_up_8(const std::int8_t* table, Int index, Int out[2]) {
     alignas(32) std::uint32_t i[kStripRows];
     _mm256_store_si256(reinterpret_cast<Int*>(i), index);
-    const Int rows0145 = join(two_entries(table, i[0], i[1]), two_entries(table, i[4], i[5]));
-    const Int rows2367 = join(two_entries(table, i[2], i[3]), two_entries(table, i[6], i[7]));
-    out[0] = _mm256_unpacklo_epi64(rows0145, rows2367);
-    out[1] = _mm256_unpackhi_epi64(rows0145, rows2367);
+    const Float rows0145 = as_float(join(two_entries(table, i[0], i[1]), two_entries(table, i[4], i[5])));
+    const Float rows2367 = as_float(join(two_entries(table, i[2], i[3]), two_entries(table, i[6], i[7])));
+    out[0] = as_int(_mm256_shuffle_ps(rows0145, rows2367, 0b10001000));
+    out[1] = as_int(_mm256_shuffle_ps(rows0145, rows2367, 0b11011101));
 }
 
 /// Entry `index` of a table of 4-byte entries for each row.
