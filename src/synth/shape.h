@@ -19,7 +19,7 @@ struct SpecialToken {
 struct Shape {
     enum class QueryKeyNorm { None, PerHead, WholeRow };
 
-    std::string_view name;          ///< as in `--shape`
+    std::string_view name;          ///< as in `coterie synth NAME`
     std::string_view architecture;  ///< `general.architecture`
     std::int64_t layers;            ///< of the trunk
     std::int64_t prediction_layers = 0;
