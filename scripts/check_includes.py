@@ -18,7 +18,7 @@ ALLOWED = {
     "models": {"base", "quant", "gguf", "kernels", "kv_cache"},
     "engine": {"base", "quant", "gguf", "kernels", "devices", "kv_cache", "models"},
     "sampling": {"base"},
-    "synth": {"base", "quant", "gguf"},
+    "synth": {"base", "quant", "gguf", "tokenizer"},
     "cli": {"base", "quant", "gguf", "tokenizer", "chat", "kernels", "devices", "models", "engine", "sampling", "synth"},
 }
 # Tests may build what they need with the engine and the models above them.
