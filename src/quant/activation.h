@@ -7,6 +7,9 @@ namespace coterie {
 /// Values per activation group, and the unit in which rows are padded.
 inline constexpr std::int64_t kGroupValues = 32;
 
+/// Accumulators of a dot product with a quantised row: group g belongs to number g mod 4.
+inline constexpr std::int64_t kAccumulators = 4;
+
 inline constexpr std::int64_t activation_groups(std::int64_t columns) {
     return (columns + kGroupValues - 1) / kGroupValues;
 }

@@ -32,14 +32,12 @@ using GroupUpdate = std::function<float(const Row&, std::int64_t g, float acc)>;
 
 float dot_by_the_law(const Row& row, const GroupUpdate& update) {
     const std::int64_t groups = row.x.columns / 32;
-    float segments[8] = {};
-    for (std::int64_t g = 0; g < groups; ++g) {
-        std::size_t segment = 7;
-        while (static_cast<std::int64_t>(segment) * groups / 8 > g) --segment;
-        segments[segment] = update(row, g, segments[segment]);
-    }
     float result = 0.0f;
-    for (const float segment : segments) result += segment;
+    for (std::int64_t accumulator = 0; accumulator < 4; ++accumulator) {
+        float acc = 0.0f;
+        for (std::int64_t g = accumulator; g < groups; g += 4) acc = update(row, g, acc);
+        result += acc;
+    }
     return result;
 }
 
@@ -141,9 +139,9 @@ TEST(Law, GroupsWithTwoMinima) { expect_law(DataType::Q2_K, update_q2_k); }
 TEST(Law, GroupsWithTwoIntegerScales) { expect_law(DataType::Q6_K, update_q6_k); }
 TEST(Law, GroupsWithTwoUpdates) { expect_law(DataType::NVFP4, update_nvfp4); }
 
-/// 16 groups are 8 segments of two. By the law 1 + 2^24 loses the 1 in the first segment and 1 - 2^24 keeps
-/// it in the second; one running sum would give 0, lanes of every eighth group 2.
-TEST(Law, SegmentsAreContiguousAndSummedInOrder) {
+/// By the law 2^24 + 1 loses the 1 in the first accumulator and 1 - 2^24 keeps it in the second; one running
+/// sum, contiguous segments and lanes of every eighth group would all give 2.
+TEST(Law, EveryFourthGroupMeetsInOneAccumulator) {
     std::vector<std::byte> row(16 * 34);
     for (std::size_t g = 0; g < 16; ++g) {
         row[34 * g + 1] = std::byte{0x3c};  // d = 1
@@ -151,12 +149,12 @@ TEST(Law, SegmentsAreContiguousAndSummedInOrder) {
     }
     std::vector<int> quants(16 * 32);
     for (std::size_t g = 0; g < 16; ++g) quants[32 * g] = 1;
-    quants[32 * 3] = -1;
+    quants[32 * 1] = -1;
     std::vector<float> scales(16);
-    scales[0] = 1.0f;
+    scales[0] = 0x1p24f;
     scales[1] = 0x1p24f;
-    scales[2] = 1.0f;
-    scales[3] = 0x1p24f;
+    scales[4] = 1.0f;
+    scales[5] = 1.0f;
     const ActivationForTest activation(quants, scales);
     EXPECT_EQ(traits(DataType::Q8_0).dot(row.data(), activation.row()), 1.0f);
 }

@@ -12,9 +12,6 @@
 /// describes its g-th 32 values in one of the forms of group.h.
 namespace coterie::blocks {
 
-/// The accumulators of a dot product (docs/canonical-arithmetic.md, "Reduction").
-inline constexpr std::int64_t kSegments = 8;
-
 /// Blocks stand at any address, so they are copied out.
 template <typename Block>
 Block load_block(const std::byte* row, std::int64_t index) {
@@ -45,15 +42,13 @@ inline ActivationGroup activation_group(const ActivationRow& x, std::int64_t g) 
 template <typename Block>
 float canonical_dot(const std::byte* row, const ActivationRow& activation) {
     const std::int64_t groups = activation.columns / kGroupValues;
-    float result = 0.0f;
-    for (std::int64_t segment = 0; segment < kSegments; ++segment) {
-        const std::int64_t end = (segment + 1) * groups / kSegments;
-        float acc = 0.0f;
-        for (std::int64_t g = segment * groups / kSegments; g < end; ++g) {
-            acc = load_group<Block>(row, g).accumulate(activation_group(activation, g), acc);
-        }
-        result += acc;
+    float accumulators[kAccumulators] = {};
+    for (std::int64_t g = 0; g < groups; ++g) {
+        float& acc = accumulators[g % kAccumulators];
+        acc = load_group<Block>(row, g).accumulate(activation_group(activation, g), acc);
     }
+    float result = 0.0f;
+    for (const float acc : accumulators) result += acc;
     return result;
 }
 

@@ -2,7 +2,6 @@
 
 #include "kernels/cpu/kernels.h"
 #include "kernels/cpu/matmul/panel.h"
-#include "kernels/cpu/matmul/segments.h"
 
 // The loops around a type's `Source`, which has
 //   kForm, kBlockGroups, kBlockBytes   (kBlockGroups divides kPanelGroups)
@@ -67,6 +66,13 @@ COTERIE_INLINE int groups_of_panel(std::int64_t groups, std::int64_t first) {
     return groups - first < kPanelGroups ? static_cast<int>(groups - first) : kPanelGroups;
 }
 
+/// The law's result of four accumulators. Panels begin at multiples of eight groups, so a group's number
+/// within its panel tells its accumulator.
+COTERIE_INLINE Float total_of(Float first, Float second, Float third, Float fourth) {
+    static_assert(kAccumulators == 4 && kPanelGroups % kAccumulators == 0);
+    return add(add(add(add(zero_float(), first), second), third), fourth);
+}
+
 /// One strip times one token; `out` gets kStripRows values.
 template <class Source>
 COTERIE_KERNEL void multiply_token(Strip strip, std::int64_t groups, const ActivationRow& row,
@@ -74,9 +80,7 @@ COTERIE_KERNEL void multiply_token(Strip strip, std::int64_t groups, const Activ
     constexpr Form kForm = Source::kForm;
     Panel panel;
     GroupSum<kForm> sums[kPanelGroups];
-    Float total = zero_float();
-    Float accumulator = zero_float();
-    SegmentEnds segments(groups);
+    Float accumulators[kAccumulators] = {zero_float(), zero_float(), zero_float(), zero_float()};
     for (std::int64_t first = 0; first < groups; first += kPanelGroups) {
         const int count = groups_of_panel(groups, first);
         const std::int64_t bytes = count / Source::kBlockGroups * Source::kBlockBytes;
@@ -85,39 +89,24 @@ COTERIE_KERNEL void multiply_token(Strip strip, std::int64_t groups, const Activ
         DotConsumer<kForm> consumer{panel, activation.quants, sums};
         unpack_panel<Source>(strip, count, panel, consumer);
         strip = strip.at(bytes);
-        const unsigned ends = segments.advance(count);
         for (int g = 0; g < count; ++g) {
+            Float& accumulator = accumulators[g % kAccumulators];
             accumulator =
                 update<kForm>(accumulator, sums[g], panel, g, GroupActivation<kForm>(activation, g));
-            if ((ends >> g & 1u) != 0) {
-                total = add(total, accumulator);
-                accumulator = zero_float();
-            }
         }
     }
-    store(out, total);
+    store(out, total_of(accumulators[0], accumulators[1], accumulators[2], accumulators[3]));
 }
 
 /// The sums of the rows of a few strips with the tokens of a tile.
 struct TileSums {
-    Float accumulators[kStripsAtOnce][kTileTokens];
-    Float totals[kStripsAtOnce][kTileTokens];
+    Float accumulators[kStripsAtOnce][kAccumulators][kTileTokens];
 };
-
-template <int kStrips, int kTokens>
-COTERIE_INLINE void end_segment(TileSums& tile, int t) {
-    for (int s = 0; s < kStrips; ++s) {
-        for (int k = t; k < t + kTokens; ++k) {
-            tile.totals[s][k] = add(tile.totals[s][k], tile.accumulators[s][k]);
-            tile.accumulators[s][k] = zero_float();
-        }
-    }
-}
 
 /// Adds panels times tokens [t, t + kTokens) to their sums. Each load of codes serves all tokens, each
 /// broadcast of an activation all panels.
 template <Form kForm, int kStrips, int kTokens>
-COTERIE_KERNEL void add_panels(const Panel* panels, int groups, unsigned ends, const ActivationRow* rows,
+COTERIE_KERNEL void add_panels(const Panel* panels, int groups, const ActivationRow* rows,
                                std::int64_t first_group, TileSums& tile, int t) {
     const std::int8_t* quants[kTokens];
     for (int k = 0; k < kTokens; ++k) quants[k] = rows[t + k].quants + first_group * kGroupValues;
@@ -140,40 +129,40 @@ COTERIE_KERNEL void add_panels(const Panel* panels, int groups, unsigned ends, c
             Float updated[kStrips];
             COTERIE_UNROLL
             for (int s = 0; s < kStrips; ++s) {
-                updated[s] = update<kForm>(tile.accumulators[s][t + k], sums[s][k], panels[s], g, activation);
+                const Float& before = tile.accumulators[s][g % kAccumulators][t + k];
+                updated[s] = update<kForm>(before, sums[s][k], panels[s], g, activation);
             }
             COTERIE_UNROLL
-            for (int s = 0; s < kStrips; ++s) tile.accumulators[s][t + k] = updated[s];
+            for (int s = 0; s < kStrips; ++s) tile.accumulators[s][g % kAccumulators][t + k] = updated[s];
         }
-        if ((ends >> g & 1u) != 0) end_segment<kStrips, kTokens>(tile, t);
     }
 }
 
 template <Form kForm, int kStrips>
-COTERIE_KERNEL void add_panels_to_tile(const Panel* panels, int groups, unsigned ends,
-                                       const ActivationRow* rows, int tokens, std::int64_t first_group,
-                                       TileSums& tile) {
+COTERIE_KERNEL void add_panels_to_tile(const Panel* panels, int groups, const ActivationRow* rows, int tokens,
+                                       std::int64_t first_group, TileSums& tile) {
     int t = 0;
     for (; t + kTokensAtOnce <= tokens; t += kTokensAtOnce) {
-        add_panels<kForm, kStrips, kTokensAtOnce>(panels, groups, ends, rows, first_group, tile, t);
+        add_panels<kForm, kStrips, kTokensAtOnce>(panels, groups, rows, first_group, tile, t);
     }
     if (tokens - t >= 2) {
-        add_panels<kForm, kStrips, 2>(panels, groups, ends, rows, first_group, tile, t);
+        add_panels<kForm, kStrips, 2>(panels, groups, rows, first_group, tile, t);
         t += 2;
     }
-    if (tokens - t == 1) add_panels<kForm, kStrips, 1>(panels, groups, ends, rows, first_group, tile, t);
+    if (tokens - t == 1) add_panels<kForm, kStrips, 1>(panels, groups, rows, first_group, tile, t);
 }
 
-/// Neighbouring strips times up to kTileTokens tokens; leaves the results in `tile.totals`.
+/// Neighbouring strips times up to kTileTokens tokens; leaves their sums in `tile`.
 template <class Source, int kStrips>
 COTERIE_KERNEL void multiply_tile(Strip strip, std::int64_t groups, const ActivationRow* rows, int tokens,
                                   StripPrefetch ahead, TileSums& tile) {
     constexpr Form kForm = Source::kForm;
     Panel panels[kStrips];
     for (int s = 0; s < kStrips; ++s) {
-        for (int t = 0; t < tokens; ++t) tile.accumulators[s][t] = tile.totals[s][t] = zero_float();
+        for (auto& accumulators : tile.accumulators[s]) {
+            for (int t = 0; t < tokens; ++t) accumulators[t] = zero_float();
+        }
     }
-    SegmentEnds segments(groups);
     for (std::int64_t first = 0; first < groups; first += kPanelGroups) {
         const int count = groups_of_panel(groups, first);
         const std::int64_t bytes = count / Source::kBlockGroups * Source::kBlockBytes;
@@ -183,7 +172,7 @@ COTERIE_KERNEL void multiply_tile(Strip strip, std::int64_t groups, const Activa
             unpack_panel<Source>(strip.at(s * kStripRows * strip.stride), count, panels[s], consumer);
         }
         strip = strip.at(bytes);
-        add_panels_to_tile<kForm, kStrips>(panels, count, segments.advance(count), rows, tokens, first, tile);
+        add_panels_to_tile<kForm, kStrips>(panels, count, rows, tokens, first, tile);
     }
 }
 
@@ -207,7 +196,8 @@ COTERIE_INLINE void multiply_strips(Strip strip, std::int64_t groups, const Acti
     multiply_tile<Source, kStrips>(strip, groups, rows, tokens, ahead, tile);
     for (int t = 0; t < tokens; ++t) {
         for (int s = 0; s < kStrips; ++s) {
-            store(lanes, tile.totals[s][t]);
+            const auto& sums = tile.accumulators[s];
+            store(lanes, total_of(sums[0][t], sums[1][t], sums[2][t], sums[3][t]));
             store_rows(out.first + t * out.token_stride + s * kStripRows, lanes, s == 0 ? out.skipped : 0);
         }
     }
