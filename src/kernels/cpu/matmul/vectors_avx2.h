@@ -6,15 +6,11 @@
 #include <cstdint>
 #include <immintrin.h>
 
+#include "kernels/cpu/matmul/unroll.h"
+
 #define COTERIE_ISA avx2
 #define COTERIE_KERNEL [[gnu::target("avx2,fma,f16c")]]
 #define COTERIE_INLINE [[gnu::target("avx2,fma,f16c"), gnu::always_inline]] inline
-
-#if defined(__clang__)
-#define COTERIE_UNROLL _Pragma("unroll")
-#else
-#define COTERIE_UNROLL _Pragma("GCC unroll 16")
-#endif
 
 namespace coterie::cpu::matmul::avx2 {
 

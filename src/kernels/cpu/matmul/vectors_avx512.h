@@ -6,17 +6,12 @@
 #include <cstdint>
 
 #include "kernels/cpu/immintrin_avx512.h"
+#include "kernels/cpu/matmul/unroll.h"
 
 #define COTERIE_ISA avx512
 #define COTERIE_KERNEL [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c")]]
 #define COTERIE_INLINE \
     [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma,f16c"), gnu::always_inline]] inline
-
-#if defined(__clang__)
-#define COTERIE_UNROLL _Pragma("unroll")
-#else
-#define COTERIE_UNROLL _Pragma("GCC unroll 16")
-#endif
 
 namespace coterie::cpu::matmul::avx512 {
 
