@@ -76,7 +76,9 @@ ModelConfig ConfigReader::common() const {
     config.epsilon = static_cast<float>(number("attention.layer_norm_rms_epsilon"));
     config.experts = count("expert_count", 0);
     config.experts_used = count("expert_used_count", 0);
-    if (config.experts_used > config.experts) refuse("expert_used_count", "is above expert_count");
+    if (config.experts > 0 && config.experts_used > config.experts) {
+        refuse("expert_used_count", "is above expert_count");
+    }
     if (config.experts > 0 && config.experts_used == 0) refuse("expert_used_count", "is missing or 0");
     return config;
 }
