@@ -12,8 +12,9 @@
 
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/help_format.h"
+#include "cli/parse_errors.h"
 #include "cli/short_flags.h"
-#include "cli/suggestion.h"
 
 namespace coterie::cli {
 namespace {
@@ -23,41 +24,6 @@ constexpr int kUsageError = 2;
 int report(std::string_view message, int status) {
     fmt::print(stderr, "coterie: error: {}\n", message);
     return status;
-}
-
-std::vector<std::string> command_names(const CLI::App& root) {
-    std::vector<std::string> names;
-    for (const CLI::App* command : root.get_subcommands({})) names.push_back(command->get_name());
-    return names;
-}
-
-/// Every "--name" that the command knows.
-std::vector<std::string> flag_names(const CLI::App& command) {
-    std::vector<std::string> names;
-    for (const CLI::Option* option : command.get_options()) {
-        for (const std::string& name : option->get_lnames()) names.push_back("--" + name);
-    }
-    return names;
-}
-
-const CLI::App* chosen_command(const CLI::App& root) {
-    const auto parsed = root.get_subcommands();
-    return parsed.empty() ? nullptr : parsed.front();
-}
-
-/// One line for arguments that nothing took, with the nearest known word.
-std::string describe_unknown(const CLI::App& root, const std::string& word) {
-    const CLI::App* command = chosen_command(root);
-    if (!command) {
-        const auto near = nearest(word, command_names(root));
-        return fmt::format("unknown command '{}'{}; see coterie --help", word,
-                           near ? fmt::format("; did you mean '{}'?", *near) : "");
-    }
-    const std::string name = word.substr(0, word.find('='));
-    const auto near = nearest(name, flag_names(*command));
-    return fmt::format("unknown {} '{}' for '{}'{}; see coterie {} --help",
-                       word.starts_with('-') ? "flag" : "argument", name, command->get_name(),
-                       near ? fmt::format("; did you mean '{}'?", *near) : "", command->get_name());
 }
 
 /// llama.cpp's program names stand for commands.
@@ -81,8 +47,16 @@ void add_commands(CLI::App& root, Action& action) {
     for (CLI::App* command : root.get_subcommands({})) command->allow_extras();
 }
 
+/// What neither the root nor a command took. The parser counts "--" among it.
+std::vector<std::string> unknown_words(const CLI::App& root) {
+    std::vector<std::string> words = root.remaining(true);
+    std::erase(words, "--");
+    return words;
+}
+
 int parse_and_run(int argc, const char* const* argv) {
     CLI::App root("Runs Mixture-of-Experts language models from GGUF files.", "coterie");
+    root.formatter(std::make_shared<HelpFormat>());
     root.set_version_flag("--version", "coterie " COTERIE_VERSION);
     root.footer(
         "coterie COMMAND --help lists a command's flags.\nWithout -m a command uses the built-in demo "
@@ -99,14 +73,16 @@ int parse_and_run(int argc, const char* const* argv) {
     std::reverse(arguments.begin(), arguments.end());  // the parser takes them from the back
     try {
         root.parse(arguments);
+    } catch (const CLI::RequiredError& error) {  // what is missing may stand there misspelt
+        const auto unknown = unknown_words(root);
+        return report(unknown.empty() ? describe_parse_error(error) : describe_unknown(root, unknown.front()),
+                      kUsageError);
     } catch (const CLI::Success& request) {  // --help, --version
         return root.exit(request);
     } catch (const CLI::ParseError& error) {
-        std::string text = error.what();
-        std::replace(text.begin(), text.end(), '\n', ' ');
-        return report(text, kUsageError);
+        return report(describe_parse_error(error), kUsageError);
     }
-    if (const auto unknown = root.remaining(true); !unknown.empty()) {
+    if (const auto unknown = unknown_words(root); !unknown.empty()) {
         return report(describe_unknown(root, unknown.front()), kUsageError);
     }
     if (action) action();

@@ -1,11 +1,13 @@
 #include "cli/model_options.h"
 
+#include <CLI/CLI.hpp>
 #include <set>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/progress_bar.h"
 #include "cli/environment.h"
+#include "cli/flag_values.h"
 #include "kernels/cpu/self_test.h"
 #include "tokenizer/vocabulary/load_vocabulary.h"
 
@@ -87,19 +89,19 @@ void add_model_flags(CLI::App& command, ModelOptions& options) {
     add_model_flag(command, options);
     command.add_option("-t,--threads", options.threads, "threads; default: one per physical core")
         ->envname(environment::kThreads)
-        ->check(CLI::Range(1, 1024))
+        ->check(whole_number(1, 1024))
         ->group("Model");
     command.add_option("--threads-batch", options.threads, "the same as --threads")->group("");
     command
         .add_option("-c,--ctx-size", options.context,
                     "tokens of context; default: 4096, or the model's if less")
         ->envname(environment::kContext)
-        ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 24))
+        ->check(whole_number(0, 1 << 24))
         ->group("Model");
     command
         .add_option("-b,--batch-size,--batch,--ubatch-size", options.batch,
                     "tokens computed in one step at most")
-        ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 16))
+        ->check(whole_number(1, 1 << 16))
         ->capture_default_str()
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
         ->group("Model");

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -8,6 +7,10 @@
 #include "engine/engine.h"
 #include "gguf/archive.h"
 #include "tokenizer/tokenizer.h"
+
+namespace CLI {
+class App;
+}
 
 namespace coterie::cli {
 

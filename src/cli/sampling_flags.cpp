@@ -1,5 +1,6 @@
 #include "cli/sampling_flags.h"
 
+#include <CLI/CLI.hpp>
 #include <charconv>
 #include <limits>
 
@@ -19,7 +20,7 @@ TokenBias parse_bias(const std::string& text) {
     const bool negative = sign != std::string::npos && text[sign] == '-';
     const std::string value = sign == std::string::npos ? "" : text.substr(sign + 1);
     float amount = 0.0f;
-    bool valid = id.ec == std::errc() && id.ptr == end && !value.empty();
+    bool valid = id.ec == std::errc() && id.ptr == end && !value.empty() && value[0] != '-';
     if (value == "inf") {
         amount = std::numeric_limits<float>::infinity();
     } else if (valid) {

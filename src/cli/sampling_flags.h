@@ -1,12 +1,15 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "sampling/sampler_chain.h"
 #include "tokenizer/tokenizer.h"
+
+namespace CLI {
+class App;
+}
 
 namespace coterie::cli {
 

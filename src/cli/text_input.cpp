@@ -42,10 +42,16 @@ char simple_escape(char c) {
 std::string read_text_file(const std::string& path) {
     if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
     if (!std::filesystem::exists(path)) fail(ErrorCode::NotFound, "{}: no such file", path);
+    if (std::filesystem::is_directory(path)) {
+        fail(ErrorCode::InvalidArgument, "{}: is a directory; give the path of a file", path);
+    }
     std::ifstream file(path, std::ios::binary);
-    std::string text{std::istreambuf_iterator<char>(file), {}};
-    if (!file && !file.eof()) fail(ErrorCode::Io, "{}: cannot be read", path);
-    return text;
+    if (!file) fail(ErrorCode::Io, "{}: cannot be read", path);
+    try {
+        return {std::istreambuf_iterator<char>(file), {}};
+    } catch (const std::ios_base::failure&) {
+        fail(ErrorCode::Io, "{}: cannot be read to its end", path);
+    }
 }
 
 std::string process_escapes(std::string_view text) {

@@ -5,7 +5,8 @@
 
 namespace coterie::cli {
 
-/// The whole file; "-" is standard input. Throws NotFound or Io naming the path.
+/// The whole file; "-" is standard input. Throws NotFound, Io or, for a directory, InvalidArgument naming the
+/// path.
 std::string read_text_file(const std::string& path);
 
 /// Turns \n, \t, \r, \\, \', \" and \xHH into the characters they stand for; anything else stays as written.

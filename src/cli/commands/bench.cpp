@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/format.h>
 #include <fstream>
@@ -10,6 +11,7 @@
 #include "cli/bench/measurement.h"
 #include "cli/bench/report.h"
 #include "cli/command.h"
+#include "cli/flag_values.h"
 #include "cli/model_options.h"
 #include "kernels/cpu/integer_peak.h"
 #include "kernels/cpu/memory_bandwidth.h"
@@ -102,7 +104,7 @@ void add_bench(CLI::App& root, Action& action) {
     const auto add_lengths = [&](const char* names, std::vector<std::int64_t>& values, const char* help) {
         command->add_option(names, values, help)
             ->delimiter(',')
-            ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 24))
+            ->check(whole_number(0, 1 << 24))
             ->capture_default_str()
             ->group(group);
     };
@@ -110,7 +112,7 @@ void add_bench(CLI::App& root, Action& action) {
     add_lengths("-n,--n-gen", options->generations, "tokens to generate, several with commas; 0: none");
     add_lengths("-d,--n-depth", options->depths, "tokens of context before a test, several with commas");
     command->add_option("-r,--repetitions", options->measure.repetitions, "how often each test is timed")
-        ->check(CLI::Range(1, 1000))
+        ->check(whole_number(1, 1000))
         ->capture_default_str()
         ->group(group);
     command->add_option("-o,--output", options->format, "md, csv, json or jsonl")

@@ -1,9 +1,11 @@
+#include <CLI/CLI.hpp>
 #include <cmath>
 #include <fmt/format.h>
 #include <iterator>
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "base/progress_bar.h"
 #include "cli/command.h"
 #include "cli/model_options.h"
@@ -95,6 +97,12 @@ void run(const LogitsOptions& options) {
     ModelOptions model = options.model;
     if (model.context == 0) model.context = static_cast<std::int64_t>(options.tokens.size());
     const std::unique_ptr<engine::Engine> engine = load_engine(open_archive(model), model);
+    const auto tokens = static_cast<std::int64_t>(options.tokens.size());
+    if (tokens > engine->context()) {
+        fail(ErrorCode::InvalidArgument,
+             "--tokens has {} tokens, more than the context of {}; use a larger -c", tokens,
+             engine->context());
+    }
     if (options.raw.empty()) {
         JsonRows writer(options.tokens, engine->config().vocabulary);
         compute(*engine, options.tokens, writer);

@@ -1,5 +1,6 @@
 #include "cli/perplexity.h"
 
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <string>

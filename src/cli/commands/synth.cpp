@@ -1,5 +1,6 @@
 #include "synth/synth.h"
 
+#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fmt/format.h>
 #include <string>
@@ -7,6 +8,7 @@
 #include "base/error.h"
 #include "base/progress_bar.h"
 #include "cli/command.h"
+#include "cli/flag_values.h"
 
 namespace coterie::cli {
 namespace {
@@ -60,7 +62,7 @@ void add_synth(CLI::App& root, Action& action) {
     command->add_flag("--plan", options->plan, "show sizes and predicted cache hit rates; write nothing")
         ->group(group);
     command->add_option("-t,--threads", options->threads, "threads; default: one per physical core")
-        ->check(CLI::Range(1, 1024))
+        ->check(whole_number(1, 1024))
         ->group(group);
     command->footer(
         "Examples:\n"

@@ -1,3 +1,4 @@
+#include <CLI/CLI.hpp>
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -75,7 +76,8 @@ void add_tokenize(CLI::App& root, Action& action) {
         ->capture_default_str()
         ->excludes(prompt)
         ->group(group);
-    command->add_flag("--stdin", std::string("read standard input, as without -p and -f"))
+    command->add_flag("--stdin")
+        ->description("read standard input, as without -p and -f")
         ->excludes(prompt)
         ->group("");
     CLI::Option* ids = command->add_flag("--ids", options->ids_only, "print only the ids: [1, 2, 3]");

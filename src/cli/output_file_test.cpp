@@ -1,0 +1,59 @@
+#include "cli/output_file.h"
+
+#include <filesystem>
+#include <fstream>
+#include <gtest/gtest.h>
+#include <iterator>
+
+#include "base/error.h"
+
+namespace coterie::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+class OutputFileTest : public ::testing::Test {
+  protected:
+    OutputFileTest() { fs::create_directories(folder_); }
+    ~OutputFileTest() override { fs::remove_all(folder_); }
+
+    std::string content() const {
+        std::ifstream file(path_, std::ios::binary);
+        return {std::istreambuf_iterator<char>(file), {}};
+    }
+    std::ptrdiff_t files() const { return std::distance(fs::directory_iterator(folder_), {}); }
+
+    const fs::path folder_ = fs::temp_directory_path() / "coterie_output_file_test";
+    const std::string path_ = (folder_ / "out").string();
+};
+
+TEST_F(OutputFileTest, AppearsWhenCommitted) {
+    std::ofstream(path_) << "before";
+    OutputFile file(path_);
+    file.write("after");
+    EXPECT_EQ(content(), "before");
+    file.commit();
+    EXPECT_EQ(content(), "after");
+    EXPECT_EQ(files(), 1);
+}
+
+TEST_F(OutputFileTest, LeavesNothingWithoutCommit) {
+    {
+        OutputFile file(path_);
+        file.write("half");
+    }
+    EXPECT_EQ(files(), 0);
+}
+
+TEST_F(OutputFileTest, NamesAPathThatCannotBeWritten) {
+    try {
+        OutputFile file("/nowhere/out");
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::Io);
+        EXPECT_NE(std::string(error.what()).find("/nowhere/out"), std::string::npos);
+    }
+}
+
+}  // namespace
+}  // namespace coterie::cli

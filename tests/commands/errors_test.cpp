@@ -1,0 +1,92 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <string>
+
+#include "program.h"
+
+// Error texts and exit codes are part of the interface: docs/command-line.md.
+namespace coterie::commands_test {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(ErrorsTest, SuggestsTheNearestFlag) {
+    expect_error({"run", "--tmp", "0", "Hello"}, 2, {"'--tmp'", "'run'", "did you mean '--temp'?"});
+    expect_error({"bench", "--repetition", "3"}, 2, {"'--repetition'", "did you mean '--repetitions'?"});
+    expect_error({"logits", "--tokns", "1"}, 2, {"'--tokns'", "did you mean '--tokens'?"});
+    expect_error({"inspect", "--jsn=1"}, 2, {"'--jsn'", "did you mean '--json'?"});
+    expect_error({"tokenize", "--wholly-unknown", "x"}, 2, {"'--wholly-unknown'", "coterie tokenize --help"});
+}
+
+TEST(ErrorsTest, SuggestsTheNearestCommand) {
+    expect_error({"perplexty"}, 2, {"'perplexty'", "did you mean 'perplexity'?"});
+    expect_error({"zzzzzzzz"}, 2, {"'zzzzzzzz'", "coterie --help"});
+    expect_error({"--temp", "0"}, 2, {"'--temp'", "before any command"});
+}
+
+TEST(ErrorsTest, NamesTheFlagOfABadValue) {
+    expect_error({"run", "--temp", "hot", "Hello"}, 2, {"--temp: hot is not a number"});
+    expect_error({"run", "-m", kModel, "--top-p", "7", "Hello"}, 2, {"top", "7"});
+    expect_error({"run", "-t", "0", "Hello"}, 2, {"--threads", "from 1 to 1024"});
+    expect_error({"run", "-p"}, 2, {"--prompt needs a value"});
+    expect_error({"run", "-m", kModel, "-ctk", "q9", "Hello"}, 2, {"-ctk", "q9", "q8_0"});
+    expect_error({"run", "-m", kModel, "-l", "x", "Hello"}, 2, {"--logit-bias", "x"});
+    expect_error({"run", "-m", kModel, "--samplers", "top_k;magic", "Hello"}, 2, {"magic"});
+    expect_error({"run", "-m", kModel, "--cpu-isa", "avx9", "Hello"}, 3, {"--cpu-isa", "avx9", "avx2"});
+    expect_error({"run", "-m", kModel, "--load-mode", "fast", "Hello"}, 2, {"--load-mode", "fast", "mmap"});
+    expect_error({"bench", "-o", "xml"}, 2, {"--output", "xml"});
+    expect_error({"bench", "-p", "0", "-n", "0"}, 2, {"nothing to measure"});
+    expect_error({"logits", "--tokens", "1,two"}, 2, {"--tokens"});
+    expect_error({"logits"}, 2, {"--tokens"});
+}
+
+TEST(ErrorsTest, NamesAFileThatIsNotThere) {
+    for (const std::string command : {"inspect", "bench"}) {
+        expect_error({command, "-m", "/nowhere/model.gguf"}, 3, {"/nowhere/model.gguf"});
+    }
+    expect_error({"run", "-m", "/nowhere/model.gguf", "Hello"}, 3, {"/nowhere/model.gguf"});
+    expect_error({"perplexity", "-m", kModel, "-f", "/nowhere/text"}, 3, {"/nowhere/text"});
+    expect_error({"tokenize", "-m", kModel, "-f", "/nowhere/text"}, 3, {"/nowhere/text"});
+}
+
+TEST(ErrorsTest, RefusesBrokenFilesInOneLine) {
+    TemporaryFolder folder;
+    const std::string model = read_file(kModel);
+    const std::string cut = folder.file("cut.gguf");
+    write_file(cut, model.substr(0, model.size() / 2));
+    expect_error({"inspect", "-m", cut}, 3, {cut});
+    expect_error({"run", "-m", cut, "Hello"}, 3, {cut});
+
+    const std::string text = folder.file("text.gguf");
+    write_file(text, "This is no model.\n");
+    expect_error({"bench", "-m", text}, 3, {text});
+    const std::string empty = folder.file("empty.gguf");
+    write_file(empty, "");
+    expect_error({"tokenize", "-m", empty, "-p", "x"}, 3, {empty});
+}
+
+TEST(ErrorsTest, SaysWhatIsWrongWithTheOutput) {
+    expect_error({"logits", "-m", kModel, "--tokens", "1", "--raw", "/nowhere/out.f32"}, 5,
+                 {"/nowhere/out.f32", "No such file"});
+}
+
+TEST(ErrorsTest, EveryCommandHasHelp) {
+    const std::string root = output_of({"--help"});
+    for (const std::string command :
+         {"run", "bench", "logits", "perplexity", "tokenize", "inspect", "synth"}) {
+        EXPECT_THAT(root, HasSubstr("\n  " + command));
+        const Outcome help = run({command, "--help"});
+        EXPECT_EQ(help.status, 0);
+        EXPECT_EQ(help.errors, "");
+        EXPECT_THAT(help.output, HasSubstr("coterie " + command));
+        EXPECT_THAT(help.output, HasSubstr("Example"));
+    }
+}
+
+TEST(ErrorsTest, WithoutArgumentsShowsHelp) {
+    EXPECT_EQ(output_of({}), output_of({"--help"}));
+    EXPECT_THAT(output_of({"--version"}), HasSubstr("coterie "));
+}
+
+}  // namespace
+}  // namespace coterie::commands_test

@@ -1,0 +1,137 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "program.h"
+
+namespace coterie::commands_test {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+std::string reference_answer(const std::string& question) {
+    const auto file = nlohmann::json::parse(read_file(kDemoData + "answers.json"));
+    for (const auto& reference : file.at("answers")) {
+        if (reference.at("question") == question) return reference.at("answer").get<std::string>();
+    }
+    ADD_FAILURE() << "no such question: " << question;
+    return "";
+}
+
+/// What --stats says: "..., answer 57 tokens at ...", one line for each answer.
+std::vector<int> answer_lengths(const std::string& errors) {
+    const std::string mark = "answer ";
+    std::vector<int> lengths;
+    for (std::size_t at = errors.find(mark); at != std::string::npos; at = errors.find(mark, at + 1)) {
+        lengths.push_back(std::stoi(errors.substr(at + mark.size())));
+    }
+    return lengths;
+}
+
+TEST(RunTest, PrintsTheAnswerAndNothingElse) {
+    const Outcome outcome = run({"run", "-m", kModel, "--temp", "0", "define volcano"});
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_EQ(outcome.output, reference_answer("define volcano") + "\n");
+    EXPECT_EQ(outcome.errors, "");
+}
+
+TEST(RunTest, WithoutAModelTakesTheBuiltInOneAndSaysSo) {
+    const Outcome outcome = run({"run", "--temp", "0", "-p", "Hello"});
+    EXPECT_EQ(outcome.output, reference_answer("Hello") + "\n");
+    EXPECT_THAT(outcome.errors, StartsWith("coterie: no -m given"));
+    EXPECT_EQ(outcome.errors.find('\n'), outcome.errors.size() - 1);
+}
+
+TEST(RunTest, ChatsLineByLineUntilTheEndOfInput) {
+    const Outcome outcome =
+        run({"run", "-m", kModel, "--temp", "0"}, "Hello\n\n/clear\nWho are you?\n/exit\nThank you\n");
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_EQ(outcome.output, reference_answer("Hello") + "\n" + reference_answer("Who are you?") + "\n");
+}
+
+TEST(RunTest, CompletesARawPrompt) {
+    const auto reference = nlohmann::json::parse(read_file(kDemoData + "answers.json")).at("answers").at(0);
+    const std::string prompt = reference.at("prompt");
+    TemporaryFolder folder;
+    write_file(folder.file("prompt"), prompt);
+    const std::string answer = reference.at("answer").get<std::string>() + "\n";
+    EXPECT_EQ(output_of({"run", "-m", kModel, "-no-cnv", "--temp", "0", "-f", folder.file("prompt")}),
+              answer);
+
+    // The same prompt with its line feeds written as \n: read as line feeds, unless told not to.
+    std::string escaped = prompt;
+    for (std::size_t at = 0; (at = escaped.find('\n', at)) != std::string::npos;)
+        escaped.replace(at, 1, "\\n");
+    const std::vector<std::string> arguments{"run", "-m", kModel, "-no-cnv", "--temp", "0", "-p", escaped};
+    EXPECT_EQ(output_of(arguments), answer);
+}
+
+TEST(RunTest, StopsAtTheLimit) {
+    const Outcome outcome = run({"run", "-m", kModel, "--temp", "0", "-n", "3", "--stats", "define volcano"});
+    EXPECT_EQ(outcome.status, 0);
+    EXPECT_EQ(answer_lengths(outcome.errors), std::vector<int>{3});
+}
+
+TEST(RunTest, TheSameSeedGivesTheSameAnswer) {
+    const std::vector<std::string> arguments{"run",    "-m", kModel, "--temp", "1.5",
+                                             "--seed", "7",  "-n",   "30",     "Tell me a word"};
+    EXPECT_EQ(output_of(arguments), output_of(arguments));
+}
+
+TEST(RunTest, CtrlCStopsTheAnswerAndNotTheChat) {
+    Program program({"run", "-m", kModel, "-c", "2048", "--ignore-eos", "-n", "100", "--stats"});
+    program.send("What is a volcano?\n");
+    program.wait_for_output(1);
+    program.interrupt();
+    program.send("Hello\n");
+    const Outcome outcome = program.finish();
+    EXPECT_EQ(outcome.status, 0) << outcome.errors;
+    const std::vector<int> lengths = answer_lengths(outcome.errors);
+    ASSERT_EQ(lengths.size(), 2u) << outcome.errors;
+    EXPECT_LT(lengths[0], 100);
+    EXPECT_EQ(lengths[1], 100);
+}
+
+TEST(RunTest, CtrlCEndsAOneShotAnswerWithStatus130) {
+    Program program({"run", "-m", kModel, "-c", "8192", "--ignore-eos", "-n", "8000", "define volcano"});
+    program.wait_for_output(1);
+    program.interrupt();
+    const Outcome outcome = program.finish();
+    EXPECT_EQ(outcome.status, 130);
+    EXPECT_THAT(outcome.errors, HasSubstr("interrupted"));
+}
+
+TEST(RunTest, RefusesAPromptLongerThanTheContext) {
+    expect_error({"run", "-m", kModel, "-c", "16", "-no-cnv", "-p", std::string(600, 'x')}, 2,
+                 {"prompt", "context of 16", "-c"});
+}
+
+TEST(RunTest, TakesFlagsOfOtherPrograms) {
+    const Outcome outcome =
+        run({"run",  "-m", kModel, "--temp", "0",  "-ctk", "f16", "-ctv", "q8_0", "-ub",  "64",
+             "-ngl", "99", "-fa",  "on",     "-t", "1",    "-tb", "2",    "-p",   "Hello"});
+    EXPECT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_EQ(outcome.output, reference_answer("Hello") + "\n");
+    EXPECT_THAT(outcome.errors, HasSubstr("--n-gpu-layers"));
+}
+
+TEST(RunTest, AnswersUnderTheNameOfLlamaCli) {
+    Program program({"-m", kModel, "--temp", "0", "-p", "Hello"}, {.name = "/usr/bin/llama-cli"});
+    EXPECT_EQ(program.finish().output, reference_answer("Hello") + "\n");
+}
+
+TEST(RunTest, ReadsItsEnvironmentAndPrefersFlags) {
+    Program program({"run", "--temp", "0", "-p", "Hello"}, {.environment = {"COTERIE_MODEL=" + kModel}});
+    const Outcome outcome = program.finish();
+    EXPECT_EQ(outcome.output, reference_answer("Hello") + "\n");
+    EXPECT_EQ(outcome.errors, "");
+
+    Program flag_wins({"run", "-m", kModel, "--temp", "0", "-p", "Hello"},
+                      {.environment = {"COTERIE_MODEL=/nowhere.gguf"}});
+    EXPECT_EQ(flag_wins.finish().status, 0);
+}
+
+}  // namespace
+}  // namespace coterie::commands_test
