@@ -130,13 +130,13 @@ void Engine::step(std::span<const Slice> slices, LogitsConsumer consumer, StepOb
     }
     for (const Slice& slice : slices) {
         slice.sequence->state_.advance(static_cast<std::int64_t>(slice.tokens.size()));
-        slice.sequence->tokens_.insert(slice.sequence->tokens_.end(), slice.tokens.begin(), slice.tokens.end());
+        slice.sequence->tokens_.insert(slice.sequence->tokens_.end(), slice.tokens.begin(),
+                                       slice.tokens.end());
     }
 }
 
 std::span<const float> Engine::extend(Sequence& sequence, std::span<const TokenId> tokens,
-                                      StepObserver* observer,
-                                      ExtendProgress progress) {
+                                      StepObserver* observer, ExtendProgress progress) {
     COTERIE_CHECK(!tokens.empty());
     check_tokens(tokens);
     const auto total = static_cast<std::int64_t>(tokens.size());

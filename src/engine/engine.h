@@ -92,9 +92,9 @@ class Engine {
     /// Told after each step of `extend`: tokens held before it, held now, and wanted.
     using ExtendProgress = FunctionRef<void(std::int64_t held, std::int64_t done, std::int64_t total)>;
 
-    /// Makes the sequence hold exactly `tokens`, computing only what it does not hold yet (at least the last token), in
-    /// steps of batch(), and returns the last token's logits, valid until the next call. Where the observer throws, the
-    /// sequence keeps the steps before. Requires: tokens not empty.
+    /// Makes the sequence hold exactly `tokens`, computing only what it does not hold yet (at least the last
+    /// token), in steps of batch(), and returns the last token's logits, valid until the next call. Where the
+    /// observer throws, the sequence keeps the steps before. Requires: tokens not empty.
     std::span<const float> extend(Sequence& sequence, std::span<const TokenId> tokens, StepObserver* observer,
                                   ExtendProgress progress);
     std::span<const float> extend(Sequence& sequence, std::span<const TokenId> tokens) {

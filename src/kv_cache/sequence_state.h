@@ -42,8 +42,8 @@ class SequenceState {
     [[nodiscard]] bool prepare(std::int64_t n);
     /// The step has written all layers' rows of the next n prepared positions.
     void advance(std::int64_t n);
-    /// Takes back a step that ended between `prepare` and `advance`. Recurrent layers, which it may have changed, go back
-    /// to the latest snapshot, and with them the length, which is returned.
+    /// Takes back a step that ended between `prepare` and `advance`. Recurrent layers, which it may have
+    /// changed, go back to the latest snapshot, and with them the length, which is returned.
     std::int64_t abandon_step();
 
     /// What attention reads: per page the address of the head's first row, [pages of the prepared positions].

@@ -12,7 +12,8 @@ DecoderBuilder::DecoderBuilder(const gguf::Archive& archive)
     model_->config = config_.common();
     const auto tensor_count = static_cast<std::int64_t>(archive.tensors().size());
     if (model_->config.layers > tensor_count) {
-        config_.refuse("block_count", fmt::format("asks for more layers than the file has tensors ({})", tensor_count));
+        config_.refuse("block_count",
+                       fmt::format("asks for more layers than the file has tensors ({})", tensor_count));
     }
     if (model_->config.experts == 0 && tensors_.has_experts()) {
         config_.refuse("expert_count", "is missing or 0, but the file has expert tensors");

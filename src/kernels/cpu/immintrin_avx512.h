@@ -1,6 +1,7 @@
 #pragma once
 
-// <immintrin.h>, without GCC 12's warnings about the deliberately undefined operands of its own AVX-512 intrinsics.
+// <immintrin.h>, without GCC 12's warnings about the deliberately undefined operands of its own AVX-512
+// intrinsics.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wuninitialized"

@@ -10,7 +10,7 @@
 namespace coterie::cpu {
 namespace {
 
-constexpr int kPasses = 5;
+constexpr int kPasses = 20;
 constexpr std::int64_t kRounds = 1'000'000;
 
 /// Independent sums: enough to hide a latency of five cycles at two instructions per cycle.

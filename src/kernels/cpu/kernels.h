@@ -8,14 +8,16 @@
 #include "quant/activation.h"
 #include "quant/data_type.h"
 
-/// CPU kernels: pointers, sizes and nothing else. One table of functions per instruction set, chosen once at start;
-/// every table gives the same bits (docs/canonical-arithmetic.md). No function here allocates, locks or throws.
+/// CPU kernels: pointers, sizes and nothing else. One table of functions per instruction set, chosen once at
+/// start; every table gives the same bits (docs/canonical-arithmetic.md). No function here allocates, locks
+/// or throws.
 namespace coterie::cpu {
 
 enum class InstructionSet { Scalar, Avx2, Avx512 };
 
-/// Rows [0, rows) of a weight matrix times a few tokens: out[t * out_token_stride + r] = dot(row r, activations[t]).
-/// Weight bytes may start at any address; each is read from memory once however many tokens there are.
+/// Rows [0, rows) of a weight matrix times a few tokens: out[t * out_token_stride + r] = dot(row r,
+/// activations[t]). Weight bytes may start at any address; each is read from memory once however many tokens
+/// there are.
 struct MatmulArgs {
     const std::byte* weights;
     std::int64_t row_bytes;  ///< distance between rows
@@ -36,8 +38,8 @@ enum class CacheType { F32, F16, Q8_0 };
 struct AttentionArgs {
     const float* queries;  ///< [heads][key_width]
     std::int64_t heads;
-    std::int64_t key_width;    ///< elements per key
-    std::int64_t value_width;  ///< elements per value
+    std::int64_t key_width;               ///< elements per key
+    std::int64_t value_width;             ///< elements per value
     const std::byte* const* key_pages;    ///< [pages]: this head's first key in each page
     const std::byte* const* value_pages;  ///< [pages]
     std::int64_t key_stride;              ///< bytes between positions
@@ -47,13 +49,14 @@ struct AttentionArgs {
     std::int64_t first;  ///< first visible position (> 0 with a sliding window)
     std::int64_t last;   ///< the query's own position
     float scale;
-    const float* sinks;  ///< [heads] or null
-    float* out;          ///< [heads][value_width]
+    const float* sinks;       ///< [heads] or null
+    float* out;               ///< [heads][value_width]
     std::int64_t out_stride;  ///< floats between heads of `out`
 };
 
-/// One value head's step of the gated delta rule; `state` is [value_dim][key_dim] (value-major) and is updated.
-/// state <- exp(log_decay) state; d = beta (v - state k); state <- state + d k^T; out = state q * scale.
+/// One value head's step of the gated delta rule; `state` is [value_dim][key_dim] (value-major) and is
+/// updated. state <- exp(log_decay) state; d = beta (v - state k); state <- state + d k^T; out = state q *
+/// scale.
 struct DeltaRuleArgs {
     float* state;
     const float* query;  ///< [key_dim], already normalised
@@ -114,7 +117,8 @@ const KernelTable& kernels();
 /// Null where this machine lacks the instruction set.
 const KernelTable* kernels_for(InstructionSet set);
 
-/// Makes `kernels()` return that set's table; for tests and `--cpu-isa`. Throws Unsupported where the machine lacks it.
+/// Makes `kernels()` return that set's table; for tests and `--cpu-isa`. Throws Unsupported where the machine
+/// lacks it.
 void force_instruction_set(InstructionSet set);
 
 /// Bytes of a cache row of n values.

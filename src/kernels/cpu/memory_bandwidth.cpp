@@ -15,7 +15,7 @@
 namespace coterie::cpu {
 namespace {
 
-constexpr int kPasses = 8;
+constexpr int kPasses = 16;
 constexpr std::size_t kBlockBytes = 1024;  ///< parts are whole blocks
 
 /// Pages that nobody has touched yet, so that each thread gets its part near itself.

@@ -1,5 +1,3 @@
-#include "kernels/cpu/self_test.h"
-
 #include <bit>
 #include <cmath>
 #include <string>
@@ -8,6 +6,7 @@
 #include "base/aligned_buffer.h"
 #include "base/error.h"
 #include "base/split_mix.h"
+#include "kernels/cpu/self_test.h"
 #include "kernels/reference/reference.h"
 #include "quant/random_blocks.h"
 
