@@ -79,9 +79,7 @@ void add_model_flag(CLI::App& command, ModelOptions& options) {
 }
 
 void add_tokenizer_flags(CLI::App& command, ModelOptions& options) {
-    command
-        .add_option("--override-pre-tokenizer", options.pre_tokenizer,
-                    "instead of the file's tokenizer.ggml.pre")
+    command.add_option("--pre-tokenizer", options.pre_tokenizer, "instead of the file's tokenizer.ggml.pre")
         ->group("Model");
 }
 

@@ -148,7 +148,9 @@ void Program::wait_for_output(std::size_t bytes) {
     }
 }
 
-void Program::interrupt() { kill(process_, SIGINT); }
+void Program::interrupt() {
+    if (process_ > 0) kill(process_, SIGINT);
+}
 
 Outcome Program::finish() {
     close_input();
