@@ -5,11 +5,11 @@ set -euo pipefail
 
 packages=(
   g++ cmake ninja-build pkg-config
-  libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev libpcre2-dev libxxhash-dev libnuma-dev
+  libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev libpcre2-dev libxxhash-dev
   libgtest-dev libgmock-dev python3 python3-jinja2
 )
 if [[ "${1:-}" == "--ci" ]]; then
-  packages+=(clang clang-format clang-tidy libclang-rt-14-dev libbenchmark-dev)
+  packages+=(clang clang-format clang-tidy libclang-rt-14-dev)
 fi
 
 missing=()
