@@ -9,7 +9,8 @@
 ///
 /// On SIMD one lane owns one row: 8 (AVX2) or 16 (AVX-512) neighbouring rows are one strip, and a 32-bit lane
 /// holds four codes of its row. So every row's sum is formed in the order of the law
-/// (docs/canonical-arithmetic.md) and no horizontal sums are needed.
+/// (docs/canonical-arithmetic.md) and no horizontal sums are needed. One or two tokens would not pay for the
+/// transposition; their rows are read as they lie in memory (rows/).
 namespace coterie::cpu {
 
 using QuantiseActivationFunction = void (*)(const float* values, std::int64_t columns,

@@ -25,6 +25,14 @@ class BitBytes {
     Int odd_;
 };
 
+/// The bits of 2^(e - 128). As integers, those of the subnormals (e < 2) are the larger ones where they are
+/// right.
+COTERIE_INLINE Float half_of_e8m0(Int e) {
+    const Int normal = lanes_left<23>(subtract_lanes(e, every_lane(1)));
+    const Int subnormal = lanes_left<21>(add_lanes(e, every_lane(1)));
+    return as_float(larger_lanes(normal, subnormal));
+}
+
 /// Doubled FP4 values plus 12, so that they are unsigned.
 alignas(16) inline constexpr std::int8_t kFp4PlusTwelve[16] = {12, 13, 14, 15, 16, 18, 20, 24,
                                                                12, 11, 10, 9,  8,  6,  4,  0};

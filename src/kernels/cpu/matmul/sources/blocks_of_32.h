@@ -152,15 +152,6 @@ struct MXFP4 {
         panel.ds[group][0] = half_of_e8m0(bits_and(load_lanes(block), every_lane(0xff)));
         put_table_nibbles(block.at(1), byte_table(kFp4PlusTwelve), group, consumer);
     }
-
-  private:
-    /// The bits of 2^(e - 128). As integers, those of the subnormals (e < 2) are the larger ones where they
-    /// are right.
-    COTERIE_INLINE static Float half_of_e8m0(Int e) {
-        const Int normal = lanes_left<23>(subtract_lanes(e, every_lane(1)));
-        const Int subnormal = lanes_left<21>(add_lanes(e, every_lane(1)));
-        return as_float(larger_lanes(normal, subnormal));
-    }
 };
 
 }  // namespace coterie::cpu::matmul::COTERIE_ISA
