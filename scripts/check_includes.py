@@ -14,12 +14,14 @@ ALLOWED = {
     "chat": {"base"},
     "kernels": {"base", "quant"},
     "devices": {"base"},
+    "expert_cache": {"base", "devices"},
     "kv_cache": {"base", "kernels"},
     "models": {"base", "quant", "gguf", "kernels", "kv_cache"},
-    "engine": {"base", "quant", "gguf", "kernels", "devices", "kv_cache", "models"},
+    "engine": {"base", "quant", "gguf", "kernels", "devices", "expert_cache", "kv_cache", "models"},
     "sampling": {"base"},
     "synth": {"base", "quant", "gguf", "tokenizer"},
-    "cli": {"base", "quant", "gguf", "tokenizer", "chat", "kernels", "devices", "models", "engine", "sampling", "synth"},
+    "cli": {"base", "quant", "gguf", "tokenizer", "chat", "kernels", "devices", "expert_cache", "models", "engine", "sampling",
+            "synth"},
 }
 # Tests may build what they need with the engine and the models above them.
 ALLOWED_IN_TESTS = {"synth": {"engine", "models", "kernels"}}

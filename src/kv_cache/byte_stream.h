@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "base/atomic_file.h"
+
 namespace coterie {
 
 /// Where a saved state goes, one piece after another: memory for a parked chat, or a file.
@@ -53,24 +55,17 @@ class MemorySource final : public ByteSource {
     std::string name_;
 };
 
-/// Writes a file that appears under its name only when complete: a temporary file beside it, flushed to disk
-/// and renamed by `commit`. Only its owner may read it. A symbolic link of that name is replaced, never
-/// followed.
+/// A file that appears under its name only when complete.
 class FileSink final : public ByteSink {
   public:
     /// Throws Io where the folder does not take a new file.
-    explicit FileSink(std::string path);
-    ~FileSink() override;
-    FileSink(const FileSink&) = delete;
-    FileSink& operator=(const FileSink&) = delete;
+    explicit FileSink(std::string path) : file_(std::move(path)) {}
 
-    void write(std::span<const std::byte> bytes) override;
-    void commit();
+    void write(std::span<const std::byte> bytes) override { file_.write(bytes); }
+    void commit() { file_.commit(); }
 
   private:
-    std::string path_;
-    std::string temporary_;  ///< empty once committed
-    int descriptor_ = -1;
+    AtomicFile file_;
 };
 
 /// Reads a regular file; symbolic links and anything else are refused (InvalidFile), a missing one is

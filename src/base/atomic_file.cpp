@@ -1,0 +1,42 @@
+#include "base/atomic_file.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/error.h"
+
+namespace coterie {
+
+AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), temporary_(path_ + ".XXXXXX") {
+    descriptor_ = mkostemp(temporary_.data(), O_CLOEXEC);
+    if (descriptor_ < 0) fail(ErrorCode::Io, "cannot create {}: {}", path_, std::strerror(errno));
+}
+
+AtomicFile::~AtomicFile() {
+    if (descriptor_ >= 0) close(descriptor_);
+    if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {  // the system's call may take less than it is given
+        const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) fail_write();
+        bytes = bytes.subspan(static_cast<std::size_t>(count));
+    }
+}
+
+void AtomicFile::commit() {
+    if (fsync(descriptor_) != 0 || std::rename(temporary_.c_str(), path_.c_str()) != 0) fail_write();
+    temporary_.clear();
+}
+
+void AtomicFile::fail_write() const {
+    fail(ErrorCode::Io, "cannot write {}: {}", path_, std::strerror(errno));
+}
+
+}  // namespace coterie
