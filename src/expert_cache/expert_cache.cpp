@@ -1,0 +1,320 @@
+#include "expert_cache/expert_cache.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "expert_cache/live/admission.h"
+#include "expert_cache/live/cache_state.h"
+#include "expert_cache/live/eviction.h"
+#include "expert_cache/live/maintenance.h"
+#include "expert_cache/live/reshaping.h"
+#include "expert_cache/live/shares.h"
+
+namespace coterie::expert_cache {
+namespace {
+
+StepLog& log_of(CacheState& state, std::int32_t place) { return state.logs[static_cast<std::size_t>(place)]; }
+
+void learn_from_step(CacheState& state, std::int32_t place) {
+    state.epochs.renew(place);  // reads nothing any more, but the log is still its own
+    StepLog& log = log_of(state, place);
+    {
+        const std::lock_guard lock(state.mutex);
+        tidy(state);
+        learn(state, log);
+        state.tokens += log.tokens;
+        for (const auto& device : state.devices) device->uploader.grant(log.tokens);
+    }
+}
+
+/// A device gets the sizes that it is to have, but for what it lends.
+void apply_wanted(CacheState& state, DeviceCache& device) {
+    if (device.lost.load() || device.slots.loan_bytes() > 0) return;
+    shrink_to(state, device, device.wanted);
+    grow_to_wanted(state, device);
+}
+
+std::vector<Share> shares_of(const CacheState& state, const DeviceCache& device) {
+    std::vector<Share> shares;
+    std::uint64_t all = 0;
+    for (const std::int32_t slots : device.wanted) all += static_cast<std::uint64_t>(slots);
+    for (std::int32_t l = 0; l < state.layer_count(); ++l) {
+        const auto index = static_cast<std::size_t>(l);
+        const auto slots = static_cast<double>(device.wanted[index]);
+        const auto bytes = static_cast<double>(device.slots.slot_bytes(l));
+        const bool has = state.layers[index].experts > 0;
+        // Where there are no shares yet, all layers get the same.
+        shares.push_back({.weight = has ? (all > 0 ? slots * bytes : 1.0) : 0.0,
+                          .slot_bytes = device.slots.slot_bytes(l),
+                          .capacity = state.layers[index].experts});
+    }
+    return shares;
+}
+
+enum class Preload { Settled, Later };
+
+/// Later: there is a slot, but the queue to it is full.
+Preload queue_preload(CacheState& state, ExpertKey key) {
+    const std::lock_guard lock(state.mutex);
+    if (upload_into_room(state, key) || state.residency.find(key)) return Preload::Settled;
+    const bool full = std::any_of(state.devices.begin(), state.devices.end(), [&](const auto& device) {
+        return state.has_room(*device, key.layer) && device->uploader.room() == 0;
+    });
+    return full ? Preload::Later : Preload::Settled;
+}
+
+DeviceStatistics statistics_of(const DeviceCache& device) {
+    DeviceStatistics result = device.counts;
+    result.hits = device.hits.load();
+    result.paid_back = device.paid_back.load();
+    result.lost = device.lost.load();
+    for (std::int32_t l = 0; l < device.slots.layers(); ++l) {
+        result.resident += static_cast<std::uint64_t>(device.slots.count(l, SlotState::Resident));
+    }
+    result.mapped_bytes = device.slots.mapped_bytes();
+    return result;
+}
+
+/// Counts the hits of one call, with few atomic operations.
+class HitCounter {
+  public:
+    explicit HitCounter(CacheState& state) : state_(state) {}
+
+    void hit(ResidencyEntry& entry, std::int32_t device) {
+        if (device != device_) flush();
+        device_ = device;
+        ++here_;
+        if (entry.take_fresh()) state_.at(device).paid_back.fetch_add(1, std::memory_order_relaxed);
+    }
+    void finish(std::uint64_t uses) {
+        flush();
+        state_.hits.fetch_add(hits_, std::memory_order_relaxed);
+        state_.misses.fetch_add(uses - hits_, std::memory_order_relaxed);
+    }
+
+  private:
+    void flush() {
+        if (here_ == 0) return;
+        state_.at(device_).hits.fetch_add(here_, std::memory_order_relaxed);
+        hits_ += here_;
+        here_ = 0;
+    }
+
+    CacheState& state_;
+    std::int32_t device_ = -1;
+    std::uint64_t here_ = 0;  ///< since the device changed
+    std::uint64_t hits_ = 0;
+};
+
+void remember(CacheState& state, StepLog& log, const Use& use) {
+    if (log.uses.size() == log.uses.capacity()) {
+        const std::lock_guard lock(state.mutex);
+        learn(state, log);
+    }
+    log.uses.push_back(use);
+}
+
+}  // namespace
+
+CacheStep::~CacheStep() {
+    if (!state_) return;
+    try {
+        learn_from_step(*state_, slot_);
+    } catch (const std::exception& error) {
+        log::error("the expert cache stops learning: {}", error.what());
+    }
+    state_->epochs.end(slot_);
+    wake_thread(*state_);
+}
+
+void CacheStep::routed(std::int32_t layer, std::span<const std::int32_t> experts, std::int32_t per_token) {
+    CacheState& state = *state_;
+    StepLog& log = log_of(state, slot_);
+    const std::uint64_t number = state.epochs.number(slot_);
+    ResidencyEntry* entries = state.residency.layer(layer);
+    HitCounter counter(state);
+    std::int32_t token = 0;
+    std::int32_t rank = 0;
+    for (const std::int32_t expert : experts) {
+        ResidencyEntry& entry = entries[expert];
+        entry.mark_used(number);
+        const auto place = entry.find();
+        if (place) counter.hit(entry, place->device);
+        if (log.learns) remember(state, log, {{layer, expert}, token, place.has_value()});
+        if (++rank == per_token) ++token, rank = 0;
+    }
+    counter.finish(experts.size());
+    log.tokens = std::max(log.tokens, token);
+}
+
+std::optional<DeviceAddress> CacheStep::fetch(ExpertKey key, std::int32_t device, Stream& stream) {
+    const std::lock_guard lock(state_->mutex);
+    return start_fetch(*state_, key, device, stream);
+}
+
+bool CacheStep::prefetch(ExpertKey key) {
+    {
+        const std::lock_guard lock(state_->mutex);
+        if (!upload_ahead(*state_, key)) return false;
+    }
+    wake_thread(*state_);
+    return true;
+}
+
+void CacheStep::refresh() {
+    state_->epochs.renew(slot_);
+    const std::lock_guard lock(state_->mutex);
+    tidy(*state_);
+}
+
+MemoryLoan::~MemoryLoan() {
+    if (!state_) return;
+    try {
+        DeviceCache& device = state_->at(device_);
+        const std::lock_guard reshaping(state_->reshaping);
+        {
+            const std::lock_guard lock(state_->mutex);
+            device.slots.unmap_loan();
+        }
+        apply_wanted(*state_, device);
+    } catch (const std::exception& error) {
+        log::error("memory lent by the expert cache does not come back: {}", error.what());
+    }
+}
+
+ExpertCache::ExpertCache(std::vector<Device*> devices, std::vector<LayerShape> layers, ExpertSource source,
+                         const PolicyFactory& policies, Clock& clock, const CacheOptions& options)
+    : state_(std::make_unique<CacheState>(devices, std::move(layers), std::move(source), policies, clock,
+                                          options)) {
+    if (options.maintenance == Maintenance::Thread) start_thread(*state_);
+}
+
+ExpertCache::~ExpertCache() {
+    stop_thread(*state_);
+    for (const auto& device : state_->devices) device->uploader.cancel_all();
+    try {
+        maintain_until_idle(*state_, state_->options.uploads.watchdog);
+    } catch (const std::exception& error) {
+        log::error("the expert cache ends badly: {}", error.what());
+    }
+}
+
+std::optional<ResidentExpert> ExpertCache::find(ExpertKey key) const {
+    const auto place = state_->residency.find(key);
+    if (!place) return std::nullopt;
+    return ResidentExpert{.device = place->device,
+                          .address = state_->at(place->device).slots.address(key.layer, place->slot)};
+}
+
+std::optional<ExpertLease> ExpertCache::acquire(ExpertKey key) const {
+    while (const auto place = state_->residency.find(key)) {
+        SlotTable& table = state_->at(place->device).slots;
+        table.pin(key.layer, place->slot);
+        if (state_->residency.find(key) == place) {
+            return ExpertLease(table, key.layer, place->slot,
+                               {.device = place->device, .address = table.address(key.layer, place->slot)});
+        }
+        table.unpin(key.layer, place->slot);
+    }
+    return std::nullopt;
+}
+
+std::int32_t ExpertCache::free_slots(std::int32_t device, std::int32_t layer) const {
+    const DeviceCache& of = state_->at(device);
+    return of.lost.load() ? 0 : of.slots.count(layer, SlotState::Free);
+}
+
+CacheStep ExpertCache::begin_step(Learning learning) {
+    const std::int32_t place = state_->epochs.begin();
+    StepLog& log = log_of(*state_, place);
+    log.uses.clear();
+    log.tokens = 0;
+    log.learns = learning == Learning::On;
+    return CacheStep(*state_, place);
+}
+
+void ExpertCache::preload(std::span<const ExpertKey> hottest_first) {
+    for (const auto& device : state_->devices) device->uploader.ignore_budget(true);
+    for (const ExpertKey key : hottest_first) {
+        COTERIE_CHECK(state_->residency.contains(key));
+        while (queue_preload(*state_, key) == Preload::Later) {
+            maintain_once(*state_);
+            wait_a_little(*state_);
+        }
+    }
+    maintain_until_idle(*state_, Nanoseconds::max());
+    for (const auto& device : state_->devices) device->uploader.ignore_budget(false);
+}
+
+bool ExpertCache::maintain() { return maintain_once(*state_); }
+
+bool ExpertCache::settle(Nanoseconds limit) { return maintain_until_idle(*state_, limit); }
+
+CpuReading& ExpertCache::cpu_reading() { return state_->reading; }
+
+std::optional<MemoryLoan> ExpertCache::borrow(std::int32_t device, std::uint64_t bytes) {
+    DeviceCache& of = state_->at(device);
+    const std::lock_guard reshaping(state_->reshaping);
+    if (of.lost.load() || of.slots.loan_bytes() > 0) return std::nullopt;
+    std::optional<std::vector<std::int32_t>> targets;
+    {
+        const std::lock_guard lock(state_->mutex);
+        const std::uint64_t granularity = of.device.mapping_granularity();
+        targets = targets_without(of, (bytes + granularity - 1) / granularity * granularity);
+    }
+    if (!targets) return std::nullopt;
+    std::optional<DeviceAddress> address;
+    if (shrink_to(*state_, of, *targets)) {
+        const std::lock_guard lock(state_->mutex);
+        address = of.slots.map_loan(bytes);
+    }
+    if (!address) {
+        grow_to_wanted(*state_, of);
+        return std::nullopt;
+    }
+    return MemoryLoan(*state_, device, *address, of.slots.loan_bytes());
+}
+
+std::uint64_t ExpertCache::resize(std::int32_t device, std::uint64_t bytes) {
+    DeviceCache& of = state_->at(device);
+    const std::lock_guard reshaping(state_->reshaping);
+    std::vector<Share> shares = shares_of(*state_, of);
+    share_out(shares, bytes, of.device.mapping_granularity());
+    for (std::size_t l = 0; l < shares.size(); ++l) of.wanted[l] = shares[l].slots;
+    apply_wanted(*state_, of);
+    const std::lock_guard lock(state_->mutex);
+    return of.slots.mapped_bytes();
+}
+
+void ExpertCache::rebalance(const std::vector<std::vector<std::int32_t>>& slots) {
+    COTERIE_CHECK(slots.size() == state_->devices.size());
+    const std::lock_guard reshaping(state_->reshaping);
+    for (std::int32_t d = 0; d < state_->device_count(); ++d) {
+        DeviceCache& of = state_->at(d);
+        COTERIE_CHECK(slots[static_cast<std::size_t>(d)].size() == of.wanted.size());
+        of.wanted = slots[static_cast<std::size_t>(d)];
+        for (std::int32_t l = 0; l < state_->layer_count(); ++l) {
+            std::int32_t& wanted = of.wanted[static_cast<std::size_t>(l)];
+            wanted = std::clamp(wanted, 0, of.slots.capacity(l));
+        }
+        apply_wanted(*state_, of);
+    }
+}
+
+std::int32_t ExpertCache::slots(std::int32_t device, std::int32_t layer) const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->at(device).slots.slots(layer);
+}
+
+CacheStatistics ExpertCache::statistics() const {
+    const std::lock_guard lock(state_->mutex);
+    CacheStatistics result{.tokens = static_cast<std::uint64_t>(state_->tokens),
+                           .hits = state_->hits.load(),
+                           .misses = state_->misses.load(),
+                           .devices = {}};
+    for (const auto& device : state_->devices) result.devices.push_back(statistics_of(*device));
+    return result;
+}
+
+}  // namespace coterie::expert_cache

@@ -1,0 +1,130 @@
+#include "expert_cache/live/cache_state.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "expert_cache/live/shares.h"
+
+namespace coterie::expert_cache {
+namespace {
+
+// More than a step fetches before its copies are looked at again.
+constexpr std::size_t kFetches = 256;
+
+std::size_t slot_limit(std::span<const LayerShape> layers) {
+    std::size_t slots = 0;
+    for (const LayerShape& layer : layers) slots += static_cast<std::size_t>(layer.experts);
+    return slots;
+}
+
+/// Slots of each layer for equal parts of `bytes`.
+std::vector<std::int32_t> equal_shares(const DeviceCache& device, std::span<const LayerShape> layers,
+                                       std::uint64_t bytes) {
+    std::vector<Share> shares;
+    for (std::int32_t l = 0; l < device.slots.layers(); ++l) {
+        const std::int32_t experts = layers[static_cast<std::size_t>(l)].experts;
+        shares.push_back({.weight = experts > 0 ? 1.0 : 0.0,
+                          .slot_bytes = device.slots.slot_bytes(l),
+                          .capacity = experts});
+    }
+    share_out(shares, bytes, device.device.mapping_granularity());
+    std::vector<std::int32_t> slots;
+    for (const Share& share : shares) slots.push_back(share.slots);
+    return slots;
+}
+
+void map_slots(DeviceCache& device) {
+    for (std::int32_t l = 0; l < device.slots.layers(); ++l) {
+        const std::int32_t slots = device.wanted[static_cast<std::size_t>(l)];
+        if (slots < 0 || slots > device.slots.capacity(l)) {
+            fail(ErrorCode::InvalidArgument, "layer {} has {} experts and cannot have {} slots on {}", l,
+                 device.slots.capacity(l), slots, device.device.info().name);
+        }
+        if (!device.slots.grow(l, slots)) {
+            fail(ErrorCode::OutOfMemory,
+                 "{} refuses memory for expert slots at layer {}, after {} bytes; give the cache less "
+                 "(--vram)",
+                 device.device.info().name, l, device.slots.mapped_bytes());
+        }
+    }
+}
+
+}  // namespace
+
+DeviceCache::DeviceCache(Device& of, std::int32_t number, std::span<const LayerShape> layers,
+                         const Clock& clock, const CpuReading& reading, const UploadOptions& options)
+    : device(of),
+      device_number(number),
+      slots(of, layers),
+      uploader(of, clock, reading, options),
+      stream(of.create_stream()),
+      maintained(of.create_event()),
+      fill_limit(layers.size()),
+      wanted(layers.size()),
+      fetches(kFetches) {
+    retired.reserve(slot_limit(layers));
+    for (Fetch& fetch : fetches) fetch.done = of.create_event();
+}
+
+DeviceCache::~DeviceCache() {
+    try {
+        stream->synchronise();
+    } catch (const Error&) {  // nobody is left to hear of it
+    }
+}
+
+CacheState::CacheState(const std::vector<Device*>& given, std::vector<LayerShape> shapes,
+                       ExpertSource bytes_of, const PolicyFactory& factory, Clock& time,
+                       const CacheOptions& chosen)
+    : layers(std::move(shapes)),
+      source(std::move(bytes_of)),
+      clock(time),
+      options(chosen),
+      residency(layers) {
+    COTERIE_CHECK(given.size() < 255);
+    COTERIE_CHECK(options.slots.size() == given.size() || options.bytes.size() == given.size());
+    for (std::size_t d = 0; d < given.size(); ++d) {
+        devices.push_back(std::make_unique<DeviceCache>(*given[d], static_cast<std::int32_t>(d), layers,
+                                                        clock, reading, options.uploads));
+        DeviceCache& device = *devices.back();
+        device.wanted =
+            options.slots.empty() ? equal_shares(device, layers, options.bytes[d]) : options.slots[d];
+        COTERIE_CHECK(device.wanted.size() == layers.size());
+        map_slots(device);
+    }
+    std::int32_t most_slots = 0;
+    for (std::int32_t l = 0; l < layer_count(); ++l) {
+        const std::int32_t experts = layers[static_cast<std::size_t>(l)].experts;
+        std::int32_t slots = 0;
+        for (const auto& device : devices) slots += device->slots.slots(l);
+        policies.push_back(experts > 0 ? factory(l, experts, std::min(slots, experts)) : nullptr);
+        records.emplace_back(static_cast<std::size_t>(experts));
+        doomed.emplace_back(static_cast<std::size_t>(experts));
+        most_slots = std::max(most_slots, experts);
+    }
+    set_fill_limits();
+    candidates.reserve(static_cast<std::size_t>(most_slots));
+    upload_results.reserve(devices.size() * static_cast<std::size_t>(options.uploads.queue_length));
+    for (StepLog& log : logs) log.uses.reserve(static_cast<std::size_t>(options.logged_uses));
+}
+
+void CacheState::set_fill_limits() {
+    for (std::int32_t layer = 0; layer < layer_count(); ++layer) {
+        std::int32_t everywhere = 0;
+        for (const auto& device : devices) everywhere += device->lost.load() ? 0 : device->slots.slots(layer);
+        const bool all = everywhere >= layers[static_cast<std::size_t>(layer)].experts;
+        for (const auto& device : devices) {
+            const std::int32_t slots = device->slots.slots(layer);
+            device->fill_limit[static_cast<std::size_t>(layer)] =
+                slots - spare_of(slots, options.spare_slots, all ? Complete::Yes : Complete::No);
+        }
+    }
+}
+
+bool CacheState::has_room(const DeviceCache& device, std::int32_t layer) const {
+    return !device.lost.load() && device.slots.count(layer, SlotState::Free) > 0 &&
+           device.slots.count(layer, SlotState::Resident) + device.slots.count(layer, SlotState::Filling) <
+               device.fill_limit[static_cast<std::size_t>(layer)];
+}
+
+}  // namespace coterie::expert_cache

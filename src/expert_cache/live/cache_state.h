@@ -1,0 +1,146 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <semaphore>
+#include <thread>
+#include <vector>
+
+#include "devices/device.h"
+#include "expert_cache/cache_options.h"
+#include "expert_cache/cache_statistics.h"
+#include "expert_cache/expert_key.h"
+#include "expert_cache/host_expert.h"
+#include "expert_cache/layer_shape.h"
+#include "expert_cache/slots/residency.h"
+#include "expert_cache/slots/slot_table.h"
+#include "expert_cache/slots/step_epochs.h"
+#include "expert_cache/uploads/cpu_reading.h"
+#include "expert_cache/uploads/uploader.h"
+
+namespace coterie::expert_cache {
+
+/// What a step remembers of its routing until it is learnt from.
+struct Use {
+    ExpertKey key;
+    std::int32_t token;  ///< within the step
+    bool hit;
+};
+
+struct StepLog {
+    std::vector<Use> uses;  ///< reserved once
+    std::int32_t tokens = 0;
+    bool learns = true;
+};
+
+/// A copy that a step has put into its own stream.
+struct Fetch {
+    std::unique_ptr<Event> done;
+    ExpertKey key{};
+    std::int32_t slot = 0;
+    Nanoseconds started{0};
+    bool under_way = false;
+    bool refused = false;  ///< part of it; the slot is given back when the rest is over
+};
+
+struct RetiredSlot {
+    std::int32_t layer;
+    std::int32_t slot;
+};
+
+/// One device's part of the cache.
+struct DeviceCache {
+    DeviceCache(Device& of, std::int32_t number, std::span<const LayerShape> layers, const Clock& clock,
+                const CpuReading& reading, const UploadOptions& options);
+
+    ~DeviceCache();
+
+    Device& device;
+    const std::int32_t device_number;  ///< in the cache
+    SlotTable slots;
+    Uploader uploader;
+    std::unique_ptr<Stream> stream;        ///< poison, and moves from slot to slot
+    std::unique_ptr<Event> maintained;     ///< all that `stream` writes into slots is done
+    std::vector<std::int32_t> fill_limit;  ///< [layers]: slots that may be filled, the spare ones left out
+    std::vector<std::int32_t> wanted;      ///< [layers] slots when nothing is lent
+    std::vector<RetiredSlot> retired;      ///< reserved once
+    std::vector<Fetch> fetches;
+    std::int32_t fetches_under_way = 0;
+    std::atomic<bool> lost{false};
+    std::atomic<std::uint64_t> hits{0};
+    std::atomic<std::uint64_t> paid_back{0};
+    DeviceStatistics counts;  ///< but for the two above
+    std::int32_t failures_in_a_row = 0;
+};
+
+/// What is known of an expert beside its place.
+struct ExpertRecord {
+    bool arriving = false;         ///< a slot is Filling for it
+    std::int32_t victim = -1;      ///< whom it is to replace
+    std::uint64_t considered = 0;  ///< for admission, in this round of learning
+};
+
+/// All that the parts of a running cache share. What may be touched without `mutex` is atomic or says so.
+///
+/// Locks are taken in this order: `reshaping` (one change of sizes at a time), `pumping` (one round of
+/// maintenance at a time), `mutex` (the state; held for microseconds, never over a copy of bytes or a wait).
+struct CacheState {
+    CacheState(const std::vector<Device*>& given, std::vector<LayerShape> shapes, ExpertSource bytes_of,
+               const PolicyFactory& factory, Clock& time, const CacheOptions& chosen);
+
+    std::int32_t layer_count() const { return static_cast<std::int32_t>(layers.size()); }
+    std::int32_t device_count() const { return static_cast<std::int32_t>(devices.size()); }
+    DeviceCache& at(std::int32_t device) { return *devices[static_cast<std::size_t>(device)]; }
+    Policy& policy(std::int32_t layer) { return *policies[static_cast<std::size_t>(layer)]; }
+    ExpertRecord& record(ExpertKey key) {
+        return records[static_cast<std::size_t>(key.layer)][static_cast<std::size_t>(key.expert)];
+    }
+    /// An arriving expert is to replace this one. Apart from the records: looked at for all residents of a
+    /// layer.
+    bool is_doomed(ExpertKey key) const {
+        return doomed[static_cast<std::size_t>(key.layer)][static_cast<std::size_t>(key.expert)] != 0;
+    }
+    void doom(ExpertKey key, bool is) {
+        doomed[static_cast<std::size_t>(key.layer)][static_cast<std::size_t>(key.expert)] = is ? 1 : 0;
+    }
+    /// After slots were added or taken away, or a device was lost.
+    void set_fill_limits();
+    /// Whether a device has a slot that an expert may take without another's leaving.
+    bool has_room(const DeviceCache& device, std::int32_t layer) const;
+
+    const std::vector<LayerShape> layers;
+    const ExpertSource source;
+    Clock& clock;
+    const CacheOptions options;
+    CpuReading reading;
+    Residency residency;
+    StepEpochs epochs;
+
+    std::mutex reshaping;
+    std::mutex pumping;
+    mutable std::mutex mutex;
+    std::vector<std::unique_ptr<DeviceCache>> devices;
+    std::vector<std::unique_ptr<Policy>> policies;
+    std::vector<std::vector<ExpertRecord>> records;  ///< [layers][experts]
+    std::vector<std::vector<std::uint8_t>> doomed;   ///< [layers][experts]
+    std::int64_t tokens = 0;
+    std::int64_t last_token = 0;               ///< that a policy has seen
+    std::uint64_t rounds = 0;                  ///< of learning
+    std::vector<std::int32_t> candidates;      ///< scratch
+    std::vector<UploadResult> upload_results;  ///< scratch of who holds `pumping`
+
+    std::array<StepLog, StepEpochs::kSteps> logs;  ///< each used by its step
+    std::atomic<std::uint64_t> hits{0};
+    std::atomic<std::uint64_t> misses{0};
+
+    // The thread of Maintenance::Thread sleeps on `wake` while nothing is under way.
+    std::atomic<bool> woken{false};
+    std::atomic<bool> stopping{false};
+    std::binary_semaphore wake{0};
+    std::thread thread;
+};
+
+}  // namespace coterie::expert_cache

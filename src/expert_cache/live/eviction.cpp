@@ -1,0 +1,160 @@
+#include "expert_cache/live/eviction.h"
+
+#include <limits>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace coterie::expert_cache {
+namespace {
+
+constexpr std::byte kPoison{0xA5};
+// A device that keeps failing only slows everything down.
+constexpr std::int32_t kFailuresInARow = 16;
+
+/// A copy into the device can be made before the victim goes; where residents have all slots, the victim goes
+/// first.
+bool could_take_one(const DeviceCache& device, std::int32_t layer) {
+    if (device.lost.load() || device.uploader.room() == 0) return false;
+    return device.slots.count(layer, SlotState::Free) > 0 ||
+           device.slots.count(layer, SlotState::Resident) == device.slots.slots(layer);
+}
+
+void poison(DeviceCache& device, RetiredSlot slot) {
+    device.stream->fill(device.slots.address(slot.layer, slot.slot), device.slots.slot_bytes(slot.layer),
+                        kPoison);
+}
+
+/// The same as `may_leave` for each resident of a layer, in one pass over arrays.
+void add_candidates(CacheState& state, const DeviceCache& device, std::int32_t layer) {
+    const std::uint64_t oldest = state.epochs.oldest();
+    const std::uint8_t* doomed = state.doomed[static_cast<std::size_t>(layer)].data();
+    const ResidencyEntry* entries = state.residency.layer(layer);
+    const std::atomic<std::uint32_t>* pins = device.slots.pins(layer);
+    for (const SlotTable::Slot& slot : device.slots.all(layer)) {
+        const bool pinned = (pins++)->load() != 0;
+        if (pinned || slot.state != SlotState::Resident || doomed[slot.expert] != 0) continue;
+        if (entries[slot.expert].last_used() < oldest) state.candidates.push_back(slot.expert);
+    }
+}
+
+}  // namespace
+
+bool may_leave(CacheState& state, const DeviceCache& device, ExpertKey key, std::int32_t slot) {
+    return !state.is_doomed(key) && !device.slots.pinned(key.layer, slot) &&
+           state.residency.at(key).last_used() < state.epochs.oldest();
+}
+
+void evict(CacheState& state, DeviceCache& device, std::int32_t layer, std::int32_t slot) {
+    const ExpertKey key{layer, device.slots.expert(layer, slot)};
+    state.residency.withdraw(key);
+    device.slots.retire(layer, slot, state.epochs.retire());
+    device.retired.push_back({layer, slot});
+    state.doom(key, false);
+    state.policy(layer).removed(key.expert, state.last_token);
+    ++device.counts.evictions;
+}
+
+std::optional<Victim> choose_victim(CacheState& state, ExpertKey incoming) {
+    state.candidates.clear();
+    for (const auto& device : state.devices) {
+        if (could_take_one(*device, incoming.layer)) add_candidates(state, *device, incoming.layer);
+    }
+    if (state.candidates.empty()) return std::nullopt;
+    const std::int32_t expert =
+        state.policy(incoming.layer).victim(state.candidates, incoming.expert, state.last_token);
+    if (expert < 0) return std::nullopt;
+    const auto place = state.residency.find({incoming.layer, expert});
+    COTERIE_CHECK(place.has_value());
+    return Victim{.device = place->device, .slot = place->slot};
+}
+
+std::int32_t coldest_slot(CacheState& state, const DeviceCache& device, std::int32_t layer,
+                          std::int32_t keep) {
+    std::int32_t coldest = -1;
+    double least = std::numeric_limits<double>::infinity();
+    for (std::int32_t slot = 0; slot < device.slots.slots(layer); ++slot) {
+        if (slot == keep || device.slots.state(layer, slot) != SlotState::Resident) continue;
+        const ExpertKey key{layer, device.slots.expert(layer, slot)};
+        if (!may_leave(state, device, key, slot)) continue;
+        const double worth = state.policy(layer).worth(key.expert, state.last_token);
+        if (coldest >= 0 && worth >= least) continue;
+        least = worth;
+        coldest = slot;
+    }
+    return coldest;
+}
+
+void trim(CacheState& state, DeviceCache& device, std::int32_t layer, std::int32_t keep) {
+    while (device.slots.count(layer, SlotState::Resident) >
+           device.fill_limit[static_cast<std::size_t>(layer)]) {
+        const std::int32_t slot = coldest_slot(state, device, layer, keep);
+        if (slot < 0) return;
+        evict(state, device, layer, slot);
+    }
+}
+
+void reclaim(CacheState& state, DeviceCache& device) {
+    revive(state, device);
+    if (device.lost.load() || device.retired.empty()) return;
+    const std::uint64_t oldest = state.epochs.oldest();
+    bool poisoned = false;
+    try {
+        std::erase_if(device.retired, [&](const RetiredSlot& slot) {
+            if (!device.slots.reclaimable(slot.layer, slot.slot, oldest)) return false;
+            if (state.options.poison_freed) poison(device, slot);
+            poisoned = state.options.poison_freed;
+            device.slots.reclaim(slot.layer, slot.slot);
+            return true;
+        });
+        if (poisoned) device.stream->record(*device.maintained);
+    } catch (const Error&) {  // a device's failure leaves the work to the CPU
+        drop(state, device, "it refuses to clear memory");
+    }
+}
+
+void revive(CacheState& state, DeviceCache& device) {
+    if (device.lost.load() || device.maintained->state() != EventState::Failed) return;
+    ++device.counts.failures;
+    ++device.failures_in_a_row;
+    try {
+        device.stream->synchronise();
+    } catch (const Error&) {  // what the event has already said
+    }
+    try {
+        device.stream->record(*device.maintained);
+    } catch (const Error&) {  // a device's failure leaves the work to the CPU
+        drop(state, device, "it does not answer");
+    }
+    check_lost(state, device);
+}
+
+void check_lost(CacheState& state, DeviceCache& device) {
+    if (device.lost.load()) return;
+    if (device.device.lost()) {
+        drop(state, device, "it is lost");
+    } else if (device.failures_in_a_row >= kFailuresInARow) {
+        drop(state, device, "its copies keep failing");
+    }
+}
+
+void drop(CacheState& state, DeviceCache& device, const char* reason) {
+    if (device.lost.exchange(true)) return;
+    log::warn("{} leaves the expert cache: {}; its experts are computed from RAM", device.device.info().name,
+              reason);
+    device.slots.abandon_device();
+    device.uploader.cancel_all();
+    for (std::int32_t layer = 0; layer < device.slots.layers(); ++layer) {
+        for (std::int32_t slot = 0; slot < device.slots.slots(layer); ++slot) {
+            const SlotState holds = device.slots.state(layer, slot);
+            if (holds == SlotState::Resident) evict(state, device, layer, slot);
+            if (holds != SlotState::Filling) continue;
+            ExpertRecord& record = state.record({layer, device.slots.expert(layer, slot)});
+            if (record.victim >= 0) state.doom({layer, record.victim}, false);
+            record = {};
+        }
+    }
+    state.set_fill_limits();
+}
+
+}  // namespace coterie::expert_cache
