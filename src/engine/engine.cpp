@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "engine/forward/cpu_ops.h"
+#include "engine/offload.h"
 #include "models/registry.h"
 
 namespace coterie::engine {
@@ -15,7 +16,7 @@ constexpr std::int64_t kLogitsRows = 32;
 constexpr std::int64_t kWorthASnapshot = 16;
 
 EngineOptions resolve(EngineOptions options, const models::ModelConfig& config) {
-    if (options.context == 0) options.context = std::min(kDefaultContext, config.context);
+    options.context = context_or_default(options.context, config);
     if (options.context < 1 || options.batch < 1) {
         fail(ErrorCode::InvalidArgument, "context and batch must be at least 1, not {} and {}",
              options.context, options.batch);
@@ -30,14 +31,46 @@ std::int64_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> 
 
 }  // namespace
 
+std::int64_t context_or_default(std::int64_t context, const models::ModelConfig& config) {
+    return context == 0 ? std::min(kDefaultContext, config.context) : context;
+}
+
 struct Engine::Compute {
     Compute(const models::Model& model, const EngineOptions& options)
         : threads(options.threads),
           ops(threads, model.workspace, model.extents,
-              {.max_tokens = options.batch, .max_logits_rows = std::min(kLogitsRows, options.batch)}) {}
+              {.max_tokens = options.batch, .max_logits_rows = std::min(kLogitsRows, options.batch)}) {
+        if (!options.offload.enabled()) return;
+        const DeviceLimits largest{options.batch, options.batch * assignments_per_token(model)};
+        offload.emplace(model, ops, threads, largest, options.offload);
+    }
+
+    static std::int64_t assignments_per_token(const models::Model& model) {
+        return model.extents.experts_used + 1;
+    }
 
     ThreadPool threads;
     CpuOps ops;
+    std::optional<Offload> offload;
+};
+
+/// The devices' part of a step; it ends whether the step succeeds or not.
+class Engine::DeviceStep {
+  public:
+    DeviceStep(Compute& compute, const models::Model& model, std::size_t tokens) : compute_(compute) {
+        if (!compute_.offload) return;
+        const auto count = static_cast<std::int64_t>(tokens);
+        compute_.offload->experts().begin_step(count, count * Compute::assignments_per_token(model),
+                                               compute_.offload->options().learning);
+    }
+    ~DeviceStep() {
+        if (compute_.offload) compute_.offload->experts().end_step();
+    }
+    DeviceStep(const DeviceStep&) = delete;
+    DeviceStep& operator=(const DeviceStep&) = delete;
+
+  private:
+    Compute& compute_;
 };
 
 std::int64_t Sequence::truncate(std::int64_t n) {
@@ -76,6 +109,8 @@ void Engine::load(LoadProgress progress) const {
     const std::uint64_t total = archive_->total_bytes();
     archive_->prefault([&](std::uint64_t done) { progress(done, total); });
 }
+
+Offload* Engine::offload() { return compute_->offload ? &*compute_->offload : nullptr; }
 
 int Engine::threads() const { return compute_->threads.size(); }
 
@@ -122,6 +157,7 @@ void Engine::step(std::span<const Slice> slices, LogitsConsumer consumer, StepOb
                     .logits = &consumer,
                     .observer = observer};
     try {
+        const DeviceStep devices(*compute_, *model_, step_tokens_.size());
         compute_->ops.begin(step);
         model_->forward(compute_->ops);
     } catch (...) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/forward/step.h"
+#include "engine/offload_options.h"
 #include "gguf/archive.h"
 #include "models/model.h"
 
@@ -22,12 +23,17 @@ struct EngineOptions {
     std::int64_t batch = 512;  ///< tokens computed in one step at most
     models::CacheFormat cache;   ///< element types of keys and values
     std::int64_t snapshots = 8;  ///< recurrent states kept per sequence
+    OffloadOptions offload;      ///< devices that hold experts; none: the CPU computes all
 };
+
+/// The context that an engine takes for `context` 0: 4096, or the model's if less.
+std::int64_t context_or_default(std::int64_t context, const models::ModelConfig& config);
 
 /// Told while the model's bytes are brought into memory.
 using LoadProgress = FunctionRef<void(std::uint64_t done, std::uint64_t total)>;
 
 class Engine;
+class Offload;
 
 /// One timeline of tokens and everything the model remembers of it. Made by an engine, which must outlive it.
 class Sequence {
@@ -84,6 +90,9 @@ class Engine {
 
     Sequence make_sequence();
 
+    /// The experts on devices; null where the CPU computes all.
+    Offload* offload();
+
     /// Computes one step of at most batch() tokens and appends them to their sequences. Logits of the wanted
     /// rows go to `consumer` in order; `row` counts all tokens of the step. Throws InvalidArgument for a
     /// token outside the vocabulary and OutOfMemory where the context is full; sequences are then unchanged.
@@ -110,7 +119,8 @@ class Engine {
     std::unique_ptr<models::Model> model_;
     std::optional<StateLayout> layout_;
     std::unique_ptr<BlockPool> pool_;
-    struct Compute;  ///< threads and operations
+    struct Compute;  ///< threads, operations, devices
+    class DeviceStep;
     std::unique_ptr<Compute> compute_;
     std::vector<TokenId> step_tokens_;
     std::vector<std::int64_t> logits_rows_;

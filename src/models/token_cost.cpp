@@ -42,7 +42,11 @@ class CostCounter final : public LayerOps {
     void attention(int, const Attention&, Value, Value, Value, Value) override {}
     void sigmoid_gate(Value, Value) override {}
     void delta_net(int, const DeltaNet&, Value, Value, Value, Value, Value) override {}
-    void layer_done(int, Value) override {}
+
+    void layer_done(int, Value) override {
+        cost.layer_dense_bytes.push_back(cost.dense_bytes - before_layer_);
+        before_layer_ = cost.dense_bytes;
+    }
 
   private:
     void add_dense(const Matrix& matrix) {
@@ -52,6 +56,8 @@ class CostCounter final : public LayerOps {
     void add_dense(const DenseFfn& ffn) {
         for (const Matrix* matrix : {&ffn.gate, &ffn.up, &ffn.down}) add_dense(*matrix);
     }
+
+    std::int64_t before_layer_ = 0;  ///< dense bytes
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "models/model.h"
 
@@ -16,6 +17,7 @@ struct TokenCost {
     std::int64_t output_bytes = 0;
     std::int64_t layer_multiply_adds = 0;
     std::int64_t output_multiply_adds = 0;
+    std::vector<std::int64_t> layer_dense_bytes = {};  ///< [layers]: dense_bytes, layer by layer
 
     /// Read for a token that is computed alone and whose logits are wanted.
     std::int64_t decode_bytes() const { return embedding_bytes + dense_bytes + expert_bytes + output_bytes; }

@@ -1,6 +1,7 @@
 #include "models/token_cost.h"
 
 #include <gtest/gtest.h>
+#include <numeric>
 
 #include "gguf/archive.h"
 #include "models/registry.h"
@@ -37,6 +38,9 @@ TEST(TokenCostTest, AgreesWithTheFilesDirectory) {
     EXPECT_EQ(cost.expert_bytes, expected.expert_bytes);
     EXPECT_EQ(cost.layer_multiply_adds, expected.layer_multiply_adds);
     EXPECT_GT(cost.expert_bytes, 0);
+    ASSERT_EQ(cost.layer_dense_bytes.size(), static_cast<std::size_t>(config.layers));
+    EXPECT_EQ(std::accumulate(cost.layer_dense_bytes.begin(), cost.layer_dense_bytes.end(), std::int64_t{0}),
+              cost.dense_bytes);
 
     EXPECT_EQ(cost.embedding_bytes, model->token_embedding.row_bytes);
     EXPECT_EQ(cost.output_bytes, model->output.bytes());

@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "engine/forward/cpu_ops.h"
+#include "engine/forward/hybrid/hybrid_experts.h"
 #include "engine/forward/matmul_strip.h"
 
 namespace coterie::engine {
@@ -38,8 +39,8 @@ void CpuOps::dense_ffn(const models::DenseFfn& ffn, models::Value x, models::Val
     for (std::int64_t t = 0; t < rows(); ++t) {
         plan_.contributions.push_back({static_cast<std::int32_t>(t), false, 1.0f});
     }
-    plan_.jobs.push_back(
-        {tensor(ffn.gate), tensor(ffn.up), tensor(ffn.down), models::FfnActivation::SwiGlu, 0, rows()});
+    plan_.jobs.push_back({kNotRouted, tensor(ffn.gate), tensor(ffn.up), tensor(ffn.down),
+                          models::FfnActivation::SwiGlu, 0, rows()});
     expert_pass_.run(kernels_, plan_, {inputs_.data(), static_cast<std::size_t>(rows())}, row(out, 0),
                      stride(out), out.width);
 }
@@ -52,13 +53,20 @@ void CpuOps::moe_ffn(int layer, const models::MoeFfn& ffn, models::Value x, mode
     route_tokens(layer, ffn);
     plan_experts(ffn);
     if (ffn.shared) add_shared_expert(ffn);
+    const auto pairs = static_cast<std::size_t>(rows() * ffn.routing.used);
+    if (hybrid_ != nullptr) {
+        hybrid_->prefetch(layer, guess_next_layer(layer));
+        hybrid_->run(layer, kernels_, plan_, {chosen_.data(), pairs},
+                     static_cast<std::int32_t>(ffn.routing.used),
+                     {inputs_.data(), static_cast<std::size_t>(rows())}, row(out, 0), stride(out));
+        return;
+    }
     expert_pass_.run(kernels_, plan_, {inputs_.data(), static_cast<std::size_t>(rows())}, row(out, 0),
                      stride(out), out.width);
 }
 
-void CpuOps::route_tokens(int layer, const models::MoeFfn& ffn) {
+void CpuOps::router_logits(const models::MoeFfn& ffn) {
     const cpu::Routing& routing = ffn.routing;
-    const float* bias = ffn.selection_bias.empty() ? nullptr : ffn.selection_bias.data();
     constexpr std::int64_t kRows = 16;
     pool_.parallel_for((routing.experts + kRows - 1) / kRows, 1, [&](std::int64_t task, std::int64_t end) {
         for (; task < end; ++task) {
@@ -68,6 +76,27 @@ void CpuOps::route_tokens(int layer, const models::MoeFfn& ffn) {
                          router_logits_.data() + begin, extents_.experts);
         }
     });
+}
+
+/// What the next layer's router would choose if its input were this layer's.
+std::span<const std::int32_t> CpuOps::guess_next_layer(int layer) {
+    const models::MoeFfn* next = hybrid_->router_to_guess(layer);
+    if (next == nullptr) return {};
+    router_logits(*next);
+    const cpu::Routing& routing = next->routing;
+    const float* bias = next->selection_bias.empty() ? nullptr : next->selection_bias.data();
+    for (std::int64_t t = 0; t < rows(); ++t) {
+        cpu::route(kernels_, routing, router_logits_.data() + t * extents_.experts, bias,
+                   router_scratch_.data() + t * 3 * extents_.experts, guessed_.data() + t * routing.used,
+                   guessed_weights_.data() + t * routing.used);
+    }
+    return {guessed_.data(), static_cast<std::size_t>(rows() * routing.used)};
+}
+
+void CpuOps::route_tokens(int layer, const models::MoeFfn& ffn) {
+    const cpu::Routing& routing = ffn.routing;
+    const float* bias = ffn.selection_bias.empty() ? nullptr : ffn.selection_bias.data();
+    router_logits(ffn);
     for_rows(rows() * routing.experts * 8, [&](std::int64_t t) {
         cpu::route(kernels_, routing, router_logits_.data() + t * extents_.experts, bias,
                    router_scratch_.data() + t * 3 * extents_.experts, chosen_.data() + t * routing.used,
@@ -100,8 +129,8 @@ void CpuOps::plan_experts(const models::MoeFfn& ffn) {
         const std::int64_t count = expert_counts_[i + 1];
         expert_counts_[i + 1] += expert_counts_[i];
         if (count == 0) continue;
-        plan_.jobs.push_back({tensor(ffn.gate, e), tensor(ffn.up, e), tensor(ffn.down, e), ffn.activation,
-                              expert_counts_[i], count});
+        plan_.jobs.push_back({static_cast<std::int32_t>(e), tensor(ffn.gate, e), tensor(ffn.up, e),
+                              tensor(ffn.down, e), ffn.activation, expert_counts_[i], count});
     }
     plan_.per_token = routing.used + (ffn.shared ? 1 : 0);
     plan_.tokens.resize(static_cast<std::size_t>(rows() * plan_.per_token));
@@ -125,8 +154,8 @@ void CpuOps::add_shared_expert(const models::MoeFfn& ffn) {
             static_cast<std::int32_t>(first + t), ffn.shared_gate.has_value(),
             shared_weights_[static_cast<std::size_t>(t)]};
     }
-    plan_.jobs.push_back({tensor(ffn.shared->gate), tensor(ffn.shared->up), tensor(ffn.shared->down),
-                          ffn.activation, first, rows()});
+    plan_.jobs.push_back({kNotRouted, tensor(ffn.shared->gate), tensor(ffn.shared->up),
+                          tensor(ffn.shared->down), ffn.activation, first, rows()});
 }
 
 }  // namespace coterie::engine

@@ -56,6 +56,8 @@ CpuOps::CpuOps(ThreadPool& pool, const models::Workspace& workspace, const model
       router_scratch_(static_cast<std::size_t>(limits.max_tokens * 3 * extents.experts)),
       chosen_(static_cast<std::size_t>(limits.max_tokens * extents.experts_used)),
       chosen_weights_(chosen_.size()),
+      guessed_(chosen_.size()),
+      guessed_weights_(chosen_.size()),
       shared_weights_(static_cast<std::size_t>(limits.max_tokens)),
       expert_counts_(static_cast<std::size_t>(extents.experts + 1)),
       convolved_(static_cast<std::size_t>(limits.max_tokens * extents.delta_net_channels)),

@@ -15,6 +15,8 @@
 
 namespace coterie::engine {
 
+class HybridExperts;
+
 /// The largest steps that will come; with the model's extents it decides what is allocated.
 struct OpsLimits {
     std::int64_t max_tokens;       ///< rows of a step
@@ -30,6 +32,10 @@ class CpuOps final : public models::LayerOps {
   public:
     CpuOps(ThreadPool& pool, const models::Workspace& workspace, const models::Extents& extents,
            const OpsLimits& limits);
+
+    /// From now on `hybrid` computes the routed experts; null: the CPU does.
+    void attach(HybridExperts* hybrid) { hybrid_ = hybrid; }
+    ExpertPass& expert_pass() { return expert_pass_; }
 
     /// The step that the following operations belong to. It must outlive them.
     void begin(const Step& step);
@@ -70,6 +76,8 @@ class CpuOps final : public models::LayerOps {
     void for_rows_of(std::int64_t count, std::int64_t work, FunctionRef<void(std::int64_t)> body);
     /// Fills inputs_ with views of x's rows and, where `quantise`, their quantised form.
     void prepare_inputs(models::Value x, bool quantise);
+    void router_logits(const models::MoeFfn& ffn);
+    std::span<const std::int32_t> guess_next_layer(int layer);
     void route_tokens(int layer, const models::MoeFfn& ffn);
     void plan_experts(const models::MoeFfn& ffn);
     void add_shared_expert(const models::MoeFfn& ffn);
@@ -106,11 +114,14 @@ class CpuOps final : public models::LayerOps {
     TaskQueue queue_;
 
     ExpertPass expert_pass_;
+    HybridExperts* hybrid_ = nullptr;
     ExpertPlan plan_;
     AlignedBuffer<float> router_logits_;       ///< [max_tokens][experts]
     AlignedBuffer<float> router_scratch_;      ///< [max_tokens][3 * experts]
     std::vector<std::int32_t> chosen_;         ///< [max_tokens][used]
     std::vector<float> chosen_weights_;        ///< [max_tokens][used]
+    std::vector<std::int32_t> guessed_;        ///< as chosen_, of the next layer
+    std::vector<float> guessed_weights_;       ///< as chosen_weights_
     std::vector<float> shared_weights_;        ///< [max_tokens]
     std::vector<std::int64_t> expert_counts_;  ///< [experts + 1]
 

@@ -25,7 +25,35 @@ void activate(const cpu::KernelTable& kernels, models::FfnActivation activation,
     }
 }
 
+/// Adds a row's contribution to columns of its token's sum, by the law.
+void add_contribution(const cpu::KernelTable& kernels, const Contribution& contribution, const float* output,
+                      std::int64_t count, float* sum) {
+    if (contribution.weighted) {
+        kernels.add_scaled(output, contribution.weight, count, sum);
+    } else {
+        kernels.add(sum, output, count, sum);
+    }
+}
+
 }  // namespace
+
+void combine_outputs(ThreadPool& pool, const cpu::KernelTable& kernels, const ExpertPlan& plan,
+                     std::span<const float* const> outputs, float* out, std::int64_t out_stride,
+                     std::int64_t rows, std::int64_t output_width) {
+    const auto combine_row = [&](std::int64_t t) {
+        float* sum = out + t * out_stride;
+        std::fill_n(sum, output_width, 0.0f);
+        const Contribution* contribution = plan.contributions.data() + t * plan.per_token;
+        for (std::int64_t i = 0; i < plan.per_token; ++i, ++contribution) {
+            const float* output = outputs[static_cast<std::size_t>(contribution->assignment)];
+            add_contribution(kernels, *contribution, output, output_width, sum);
+        }
+    };
+    if (rows == 1) return combine_row(0);
+    pool.parallel_for(rows, 1, [&](std::int64_t t, std::int64_t end) {
+        for (; t < end; ++t) combine_row(t);
+    });
+}
 
 ExpertPass::ExpertPass(ThreadPool& pool, const Capacity& capacity)
     : pool_(pool),
@@ -44,11 +72,12 @@ ExpertPass::ExpertPass(ThreadPool& pool, const Capacity& capacity)
     }
 }
 
-std::int64_t ExpertPass::place_rows(const ExpertPlan& plan, std::span<const ActivationRow> inputs) {
+std::int64_t ExpertPass::place_rows(const ExpertPlan& plan, std::span<const ExpertJob> jobs,
+                                    std::span<const ActivationRow> inputs) {
     first_strip_.assign(1, 0);
     first_group_.clear();
     std::int64_t group = 0;
-    for (const ExpertJob& job : plan.jobs) {
+    for (const ExpertJob& job : jobs) {
         first_strip_.push_back(first_strip_.back() + activation_groups(job.gate.rows));
         first_group_.push_back(group);
         for (std::int64_t a = job.first; a < job.first + job.count; ++a) {
@@ -69,7 +98,7 @@ void ExpertPass::run(const cpu::KernelTable& kernels, const ExpertPlan& plan,
                      std::int64_t output_width) {
     const auto assignments = static_cast<std::int64_t>(plan.tokens.size());
     COTERIE_CHECK(assignments <= capacity_.max_assignments);
-    const std::int64_t strips = place_rows(plan, inputs);
+    const std::int64_t strips = place_rows(plan, plan.jobs, inputs);
     const std::int64_t columns = strip_columns(assignments, output_width);
     const auto rows = static_cast<std::int64_t>(inputs.size());
 
@@ -77,16 +106,41 @@ void ExpertPass::run(const cpu::KernelTable& kernels, const ExpertPlan& plan,
     down_queue_.reset();
     pool_.run([&](int worker) {
         Scratch& scratch = scratch_[static_cast<std::size_t>(worker)];
-        std::size_t job = 0;
-        for (std::int64_t strip = gate_up_queue_.take(1); strip < strips; strip = gate_up_queue_.take(1)) {
-            while (strip >= first_strip_[job + 1]) ++job;
-            gate_up_strip(kernels, plan.jobs[job], first_group_[job], strip - first_strip_[job], scratch);
-        }
+        gate_up(kernels, plan.jobs, strips, scratch);
         pool_.barrier();
         for (std::int64_t c = down_queue_.take(columns); c < output_width; c = down_queue_.take(columns)) {
             down_strip(kernels, plan, c, std::min(columns, output_width - c), out, out_stride, rows, scratch);
         }
     });
+}
+
+void ExpertPass::compute(const cpu::KernelTable& kernels, const ExpertPlan& plan,
+                         std::span<const ExpertJob> jobs, std::span<const ActivationRow> inputs,
+                         float* outputs, std::int64_t output_width) {
+    const std::int64_t strips = place_rows(plan, jobs, inputs);
+    const std::int64_t columns = strip_columns(0, output_width);
+    gate_up_queue_.reset();
+    down_queue_.reset();
+    pool_.run([&](int worker) {
+        gate_up(kernels, jobs, strips, scratch_[static_cast<std::size_t>(worker)]);
+        pool_.barrier();
+        for (std::int64_t c = down_queue_.take(columns); c < output_width; c = down_queue_.take(columns)) {
+            const std::int64_t count = std::min(columns, output_width - c);
+            for (const ExpertJob& job : jobs) {
+                matmul_strip(kernels, job.down, c, count, hidden_rows_.data() + job.first, job.count,
+                             outputs + job.first * output_width + c, output_width);
+            }
+        }
+    });
+}
+
+void ExpertPass::gate_up(const cpu::KernelTable& kernels, std::span<const ExpertJob> jobs,
+                         std::int64_t strips, Scratch& scratch) {
+    std::size_t job = 0;
+    for (std::int64_t strip = gate_up_queue_.take(1); strip < strips; strip = gate_up_queue_.take(1)) {
+        while (strip >= first_strip_[job + 1]) ++job;
+        gate_up_strip(kernels, jobs[job], first_group_[job], strip - first_strip_[job], scratch);
+    }
 }
 
 void ExpertPass::gate_up_strip(const cpu::KernelTable& kernels, const ExpertJob& job,
@@ -118,12 +172,8 @@ void ExpertPass::down_strip(const cpu::KernelTable& kernels, const ExpertPlan& p
         float* sum = out + t * out_stride + begin;
         std::fill_n(sum, count, 0.0f);
         for (std::int64_t i = 0; i < plan.per_token; ++i, ++contribution) {
-            const float* output = scratch.output.data() + contribution->assignment * count;
-            if (contribution->weighted) {
-                kernels.add_scaled(output, contribution->weight, count, sum);
-            } else {
-                kernels.add(sum, output, count, sum);
-            }
+            add_contribution(kernels, *contribution, scratch.output.data() + contribution->assignment * count,
+                             count, sum);
         }
     }
 }

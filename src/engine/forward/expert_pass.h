@@ -23,8 +23,12 @@ struct ExpertTensor {
     const float* bias;  ///< [rows] or null
 };
 
+/// In place of an expert's number: a shared expert or a dense layer, which every token uses.
+inline constexpr std::int32_t kNotRouted = -1;
+
 /// One expert and the tokens that chose it: assignments [first, first + count) of the pass.
 struct ExpertJob {
+    std::int32_t expert;
     ExpertTensor gate;
     ExpertTensor up;
     ExpertTensor down;
@@ -47,6 +51,11 @@ struct ExpertPlan {
     std::vector<Contribution> contributions;  ///< [rows][per_token], in the order of summation
     std::int64_t per_token = 0;
 };
+
+/// out[t] = the sum of token t's contributions in their order, from +0; `outputs[a]` is assignment a's row.
+void combine_outputs(ThreadPool& pool, const cpu::KernelTable& kernels, const ExpertPlan& plan,
+                     std::span<const float* const> outputs, float* out, std::int64_t out_stride,
+                     std::int64_t rows, std::int64_t output_width);
 
 /// Computes gate, up, activation and down of all experts of a step in one parallel region with one barrier,
 /// and adds each token's outputs in rank order. Each weight is read once however many tokens share the
@@ -72,13 +81,20 @@ class ExpertPass {
     void run(const cpu::KernelTable& kernels, const ExpertPlan& plan, std::span<const ActivationRow> inputs,
              float* out, std::int64_t out_stride, std::int64_t output_width);
 
+    /// Some of the plan's jobs, not added up: assignment a's output goes to outputs + a * output_width.
+    void compute(const cpu::KernelTable& kernels, const ExpertPlan& plan, std::span<const ExpertJob> jobs,
+                 std::span<const ActivationRow> inputs, float* outputs, std::int64_t output_width);
+
   private:
     struct Scratch {
         AlignedBuffer<float> gate;    ///< [max_tokens][32]
         AlignedBuffer<float> up;      ///< [max_tokens][32]
         AlignedBuffer<float> output;  ///< [assignments][strip]
     };
-    std::int64_t place_rows(const ExpertPlan& plan, std::span<const ActivationRow> inputs);
+    std::int64_t place_rows(const ExpertPlan& plan, std::span<const ExpertJob> jobs,
+                            std::span<const ActivationRow> inputs);
+    void gate_up(const cpu::KernelTable& kernels, std::span<const ExpertJob> jobs, std::int64_t strips,
+                 Scratch& scratch);
     void gate_up_strip(const cpu::KernelTable& kernels, const ExpertJob& job, std::int64_t first_group,
                        std::int64_t strip, Scratch& scratch);
     void down_strip(const cpu::KernelTable& kernels, const ExpertPlan& plan, std::int64_t begin,

@@ -1,0 +1,236 @@
+#include "engine/forward/hybrid/hybrid_experts.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "base/log.h"
+
+namespace coterie::engine {
+namespace {
+
+using expert_cache::Assignment;
+using expert_cache::ExpertKey;
+using expert_cache::kNoDevice;
+using expert_cache::Work;
+
+/// A layer takes milliseconds; a device that needs longer than this does not answer any more.
+constexpr std::chrono::seconds kWatchdog{5};
+
+}  // namespace
+
+HybridExperts::HybridExperts(Parts parts, const DeviceLimits& largest, std::int64_t output_width)
+    : parts_(std::move(parts)),
+      output_width_(output_width),
+      prefetcher_(parts_.catalog.shapes(), parts_.prefetch),
+      workspace_(largest.assignments, static_cast<std::int64_t>(parts_.devices.size())),
+      spare_slots_(parts_.devices.size()),
+      cpu_outputs_(static_cast<std::size_t>(largest.assignments * output_width)),
+      output_of_(static_cast<std::size_t>(largest.assignments)) {
+    for (auto& experts : parts_.devices) devices_.emplace_back().experts = std::move(experts);
+    const auto jobs = static_cast<std::size_t>(largest.assignments);
+    used_.reserve(jobs);
+    assignments_.resize(jobs);
+    cpu_jobs_.reserve(jobs);
+    failed_jobs_.reserve(jobs);
+    for (DeviceWork& work : devices_) work.jobs.reserve(jobs);
+}
+
+void HybridExperts::begin_step(std::int64_t tokens, std::int64_t assignments,
+                               expert_cache::Learning learning) {
+    prompt_ = tokens > kDecodeTokens;
+    learns_ = !prompt_ && learning == expert_cache::Learning::On;
+    step_tokens_ = tokens;
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+        DeviceWork& work = devices_[d];
+        work.serves = work.usable;
+        if (work.usable && prompt_) lend_memory(work, static_cast<std::int32_t>(d), {tokens, assignments});
+    }
+    step_.emplace(
+        parts_.cache.begin_step(learns_ ? expert_cache::Learning::On : expert_cache::Learning::Off));
+}
+
+/// A device that cannot lend what the prompt needs sits this step out.
+void HybridExperts::lend_memory(DeviceWork& work, std::int32_t device, const DeviceLimits& limits) {
+    const std::uint64_t workspace = work.experts->workspace_bytes(limits);
+    const std::uint64_t largest = parts_.catalog.largest_expert();
+    const std::uint64_t aligned = (workspace + 255) / 256 * 256;
+    try {
+        auto loan = parts_.cache.borrow(device, aligned + PromptRing::bytes(largest));
+        work.serves = loan.has_value();
+        if (!loan) return;
+        work.loan.emplace(std::move(*loan));
+        work.ring.emplace(work.experts->device(), work.loan->address() + aligned, largest);
+    } catch (const Error& error) {
+        give_up(work, error.what());
+    }
+}
+
+void HybridExperts::end_step() {
+    step_.reset();
+    tokens_ += step_tokens_;
+    for (DeviceWork& work : devices_) {
+        work.ring.reset();
+        work.loan.reset();
+    }
+}
+
+void HybridExperts::run(int layer, const cpu::KernelTable& kernels, const ExpertPlan& plan,
+                        std::span<const std::int32_t> chosen, std::int32_t per_token,
+                        std::span<const ActivationRow> inputs, float* out, std::int64_t out_stride) {
+    observe_routing(layer, chosen, per_token);
+    plan_layer(layer, plan);
+    dispatch(layer, plan, inputs);
+    {
+        const expert_cache::CpuReading::Scope reading(parts_.cache.cpu_reading());
+        if (!cpu_jobs_.empty()) {
+            parts_.pass.compute(kernels, plan, cpu_jobs_, inputs, cpu_outputs_.data(), output_width_);
+        }
+    }
+    failed_jobs_.clear();
+    for (DeviceWork& work : devices_) collect(work, failed_jobs_);
+    if (!failed_jobs_.empty()) {
+        statistics_.recomputed += failed_jobs_.size();
+        parts_.pass.compute(kernels, plan, failed_jobs_, inputs, cpu_outputs_.data(), output_width_);
+    }
+    combine_outputs(parts_.pool, kernels, plan, output_of_, out, out_stride,
+                    static_cast<std::int64_t>(inputs.size()), output_width_);
+    if (prompt_) step_->refresh();
+}
+
+void HybridExperts::observe_routing(int layer, std::span<const std::int32_t> chosen, std::int32_t per_token) {
+    step_->routed(layer, chosen, per_token);
+    prefetcher_.score(layer, chosen, [&](std::int32_t expert) {
+        return parts_.cache.find({layer, expert}).has_value();
+    });
+    if (!learns_ || parts_.profile == nullptr) return;
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+        const auto token = static_cast<std::int64_t>(i) / per_token;
+        parts_.profile->used({layer, chosen[i]}, tokens_ + token);
+    }
+}
+
+const models::MoeFfn* HybridExperts::router_to_guess(int layer) const {
+    if (prompt_ || !prefetcher_.uses_router() || layer + 1 >= parts_.catalog.layers()) return nullptr;
+    return parts_.catalog.layer(layer + 1);
+}
+
+void HybridExperts::prefetch(int layer, std::span<const std::int32_t> guessed) {
+    if (parts_.prefetch == expert_cache::Prefetch::Off || prompt_) return;
+    const int next = layer + 1;
+    if (next >= parts_.catalog.layers() || parts_.catalog.layer(next) == nullptr) return;
+    for (const std::int32_t expert : prefetcher_.predict(next, guessed)) {
+        if (parts_.cache.find({next, expert})) continue;
+        if (step_->prefetch({next, expert})) prefetcher_.started(next, expert);
+    }
+}
+
+void HybridExperts::plan_layer(int layer, const ExpertPlan& plan) {
+    used_.clear();
+    for (const ExpertJob& job : plan.jobs) {
+        if (job.expert == kNotRouted) continue;
+        const auto where = parts_.cache.find({layer, job.expert});
+        const bool serves = where && devices_[static_cast<std::size_t>(where->device)].serves;
+        used_.push_back({.expert = job.expert,
+                         .tokens = static_cast<std::int32_t>(job.count),
+                         .device = serves ? where->device : kNoDevice});
+    }
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+        const auto device = static_cast<std::int32_t>(d);
+        const auto all = static_cast<std::int32_t>(used_.size());
+        spare_slots_[d] = !devices_[d].serves ? 0 : prompt_ ? all : parts_.cache.free_slots(device, layer);
+    }
+    const expert_cache::StepProblem problem{
+        .used = used_,
+        .spare_slots = spare_slots_,
+        .expert_bytes = parts_.catalog.layout(layer).bytes,
+        .kind = parts_.catalog.kinds()[static_cast<std::size_t>(layer)],
+    };
+    if (!used_.empty()) expert_cache::plan_step(problem, parts_.costs, workspace_, assignments_);
+}
+
+void HybridExperts::dispatch(int layer, const ExpertPlan& plan, std::span<const ActivationRow> inputs) {
+    cpu_jobs_.clear();
+    for (DeviceWork& work : devices_) work.jobs.clear();
+    std::size_t routed = 0;
+    for (const ExpertJob& job : plan.jobs) {
+        for (std::int64_t a = job.first; a < job.first + job.count; ++a) {
+            output_of_[static_cast<std::size_t>(a)] = cpu_outputs_.data() + a * output_width_;
+        }
+        const Assignment assignment = job.expert == kNotRouted ? Assignment{} : assignments_[routed++];
+        if (assignment.work != Work::Cpu && queue_job(layer, plan, job, assignment, inputs)) continue;
+        if (job.expert != kNotRouted) ++statistics_.on_cpu;
+        cpu_jobs_.push_back(job);
+    }
+    for (DeviceWork& work : devices_) {
+        if (work.jobs.empty()) continue;
+        try {
+            work.experts->finish();
+        } catch (const Error& error) {
+            give_up(work, error.what());
+        }
+    }
+}
+
+/// False where the device cannot take the job: then the CPU does.
+bool HybridExperts::queue_job(int layer, const ExpertPlan& plan, const ExpertJob& job, Assignment assignment,
+                              std::span<const ActivationRow> inputs) {
+    DeviceWork& work = devices_[static_cast<std::size_t>(assignment.device)];
+    if (!work.serves) return false;
+    try {
+        if (work.jobs.empty()) {
+            work.experts->begin(inputs, output_width_, work.loan ? work.loan->address() : DeviceAddress{});
+        }
+        const auto slot = locate(work, {layer, job.expert}, assignment);
+        if (!slot) return false;
+        work.experts->compute(job, parts_.catalog.layout(layer), *slot, plan.tokens);
+        if (assignment.work == Work::Fetch && prompt_) work.ring->consumed(work.experts->stream());
+    } catch (const Error& error) {
+        give_up(work, error.what());
+        return false;
+    }
+    work.jobs.push_back(job);
+    return true;
+}
+
+std::optional<DeviceAddress> HybridExperts::locate(DeviceWork& work, ExpertKey key, Assignment assignment) {
+    if (assignment.work == Work::Resident) {
+        const auto where = parts_.cache.find(key);
+        if (!where || where->device != assignment.device) return std::nullopt;
+        ++statistics_.in_place;
+        return where->address;
+    }
+    if (prompt_) {
+        ++statistics_.streamed;
+        return work.ring->copy(parts_.catalog.source(key), work.experts->stream());
+    }
+    const auto slot = step_->fetch(key, assignment.device, work.experts->stream());
+    if (slot) ++statistics_.fetched;
+    return slot;
+}
+
+void HybridExperts::collect(DeviceWork& work, std::vector<ExpertJob>& failed) {
+    if (work.jobs.empty()) return;
+    const EventState state = work.serves ? work.experts->wait(kWatchdog) : EventState::Failed;
+    if (state != EventState::Reached) {
+        if (work.experts->device().lost()) give_up(work, "it is lost");
+        if (state == EventState::Pending) give_up(work, "it does not answer");
+        failed.insert(failed.end(), work.jobs.begin(), work.jobs.end());
+        return;
+    }
+    std::int64_t row = 0;
+    for (const ExpertJob& job : work.jobs) {
+        for (std::int64_t a = job.first; a < job.first + job.count; ++a) {
+            output_of_[static_cast<std::size_t>(a)] = work.experts->output(row++);
+        }
+    }
+}
+
+void HybridExperts::give_up(DeviceWork& work, std::string_view why) {
+    if (work.usable) {
+        log::warn("{}: {}; its experts run on the CPU from now on", work.experts->device().info().name, why);
+    }
+    work.usable = false;
+    work.serves = false;
+}
+
+}  // namespace coterie::engine

@@ -1,0 +1,116 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "engine/forward/expert_pass.h"
+#include "engine/forward/hybrid/device_experts.h"
+#include "engine/forward/hybrid/expert_catalog.h"
+#include "engine/forward/hybrid/prompt_ring.h"
+#include "expert_cache/costs/costs.h"
+#include "expert_cache/expert_cache.h"
+#include "expert_cache/planner/plan_step.h"
+#include "expert_cache/prefetch/prefetcher.h"
+#include "expert_cache/profile.h"
+
+namespace coterie::engine {
+
+/// Steps of up to so many tokens are decode-class: they teach the cache, and what they fetch stays in slots.
+inline constexpr std::int64_t kDecodeTokens = 32;
+
+/// What the experts of steps did, for `--stats`. Counts since the start.
+struct HybridStatistics {
+    std::uint64_t on_cpu = 0;      ///< experts of layers and steps
+    std::uint64_t in_place = 0;    ///< from their slots
+    std::uint64_t fetched = 0;     ///< into slots, during the step
+    std::uint64_t streamed = 0;    ///< through a prompt's ring
+    std::uint64_t recomputed = 0;  ///< on the CPU, after a device had failed
+};
+
+/// The routed experts of a step, on devices and the CPU side by side, joined in rank order. So where an
+/// expert is computed changes nothing but the time.
+///
+/// For each layer the planner says what every expert does. Devices' work is queued first, then the CPU
+/// computes the rest, then the devices' outputs are awaited. What a device does not deliver the CPU computes
+/// again.
+///
+/// Prompts (more than kDecodeTokens tokens) borrow the coldest slots' memory for their buffers and a ring,
+/// through which missing experts are copied ahead of the products; it is given back at the step's end.
+class HybridExperts {
+  public:
+    struct Parts {
+        ThreadPool& pool;
+        ExpertPass& pass;  ///< of the CPU
+        const ExpertCatalog& catalog;
+        expert_cache::ExpertCache& cache;
+        std::vector<std::unique_ptr<DeviceExperts>> devices;
+        expert_cache::Costs costs;
+        expert_cache::Prefetch prefetch = expert_cache::Prefetch::Off;
+        expert_cache::RoutingProfile* profile = nullptr;  ///< counts what is learnt from; null: nothing does
+    };
+    HybridExperts(Parts parts, const DeviceLimits& largest, std::int64_t output_width);
+
+    void begin_step(std::int64_t tokens, std::int64_t assignments, expert_cache::Learning learning);
+    void end_step();
+
+    /// One layer. `chosen`: [rows][per_token] experts; `plan` as ExpertPass::run takes it.
+    void run(int layer, const cpu::KernelTable& kernels, const ExpertPlan& plan,
+             std::span<const std::int32_t> chosen, std::int32_t per_token,
+             std::span<const ActivationRow> inputs, float* out, std::int64_t out_stride);
+
+    /// The router whose guess `prefetch` wants while `layer` runs; null where it wants none.
+    const models::MoeFfn* router_to_guess(int layer) const;
+    /// Uploads what the layer after `layer` will need; `guessed`: [rows][used] by its router, or nothing.
+    /// Call it before `run`.
+    void prefetch(int layer, std::span<const std::int32_t> guessed);
+
+    const expert_cache::PrefetchStatistics& prefetch_statistics() const { return prefetcher_.statistics(); }
+    const HybridStatistics& statistics() const { return statistics_; }
+
+  private:
+    struct DeviceWork {
+        std::unique_ptr<DeviceExperts> experts;
+        std::optional<expert_cache::MemoryLoan> loan;
+        std::optional<PromptRing> ring;
+        std::vector<ExpertJob> jobs;  ///< of this layer, in the order of computation
+        bool usable = true;           ///< false once it does not answer
+        bool serves = false;          ///< in this step: usable, and its memory suffices
+    };
+
+    void observe_routing(int layer, std::span<const std::int32_t> chosen, std::int32_t per_token);
+    void lend_memory(DeviceWork& work, std::int32_t device, const DeviceLimits& limits);
+    void plan_layer(int layer, const ExpertPlan& plan);
+    void dispatch(int layer, const ExpertPlan& plan, std::span<const ActivationRow> inputs);
+    bool queue_job(int layer, const ExpertPlan& plan, const ExpertJob& job,
+                   expert_cache::Assignment assignment, std::span<const ActivationRow> inputs);
+    std::optional<DeviceAddress> locate(DeviceWork& work, expert_cache::ExpertKey key,
+                                        expert_cache::Assignment assignment);
+    void collect(DeviceWork& work, std::vector<ExpertJob>& failed);
+    void give_up(DeviceWork& work, std::string_view why);
+
+    Parts parts_;
+    const std::int64_t output_width_;
+    std::vector<DeviceWork> devices_;
+    std::optional<expert_cache::CacheStep> step_;
+    bool prompt_ = false;
+    bool learns_ = false;
+    std::int64_t tokens_ = 0;  ///< of all steps before this one
+    std::int64_t step_tokens_ = 0;
+    HybridStatistics statistics_;
+
+    expert_cache::Prefetcher prefetcher_;
+    expert_cache::StepWorkspace workspace_;
+    std::vector<expert_cache::UsedExpert> used_;
+    std::vector<std::int32_t> spare_slots_;
+    std::vector<expert_cache::Assignment> assignments_;
+    std::vector<ExpertJob> cpu_jobs_;
+    std::vector<ExpertJob> failed_jobs_;
+    AlignedBuffer<float> cpu_outputs_;     ///< [assignments][output_width]
+    std::vector<const float*> output_of_;  ///< [assignments]
+};
+
+}  // namespace coterie::engine

@@ -1,0 +1,176 @@
+#include "engine/offload.h"
+
+#include <algorithm>
+
+#include "base/error.h"
+#include "engine/forward/hybrid/fake_device_experts.h"
+
+namespace coterie::engine {
+namespace {
+
+/// Assumed where nothing was measured: eight fused multiply-adds a cycle and lane for the CPU's kernels, and
+/// a small card's memory and arithmetic for fake devices.
+constexpr double kCpuFlopsPerThread = 40e9;
+constexpr double kCpuReadRate = 20e9;
+constexpr double kDeviceFlops = 10e12;
+constexpr double kDeviceReadRate = 300e9;
+constexpr double kInstantRate = 1e15;  ///< of a link that takes no time
+constexpr double kHandoffSeconds = 10e-6;
+
+double or_instant(double rate) { return rate > 0 ? rate : kInstantRate; }
+
+double flops_per_row(const models::MoeFfn& ffn) {
+    return 2.0 * static_cast<double>(ffn.gate.rows * ffn.gate.columns + ffn.up.rows * ffn.up.columns +
+                                     ffn.down.rows * ffn.down.columns);
+}
+
+const models::MoeFfn& any_layer(const ExpertCatalog& catalog) {
+    for (int layer = 0; layer < catalog.layers(); ++layer) {
+        if (const models::MoeFfn* ffn = catalog.layer(layer)) return *ffn;
+    }
+    fail(ErrorCode::InvalidArgument,
+         "this model has no routed experts that a device could hold; run it without "
+         "--fake-gpu");
+}
+
+Nanoseconds nanoseconds(double seconds) {
+    return std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(seconds));
+}
+
+FakeDeviceExperts::Shape shape_of(const models::Model& model, const ExpertCatalog& catalog,
+                                  const DeviceLimits& largest) {
+    const std::int64_t small = std::min(kDecodeTokens, largest.tokens);
+    return {.input_width = model.config.embedding,
+            .output_width = model.config.embedding,
+            .largest_hidden = catalog.largest_hidden(),
+            .small = {small, small * model.config.experts_used},
+            .largest = largest};
+}
+
+}  // namespace
+
+std::uint64_t Offload::overhead_bytes(const models::Model& model, std::int64_t batch) {
+    const ExpertCatalog catalog(model);
+    const std::uint64_t granule = FakeDeviceSpec{}.granularity_bytes;
+    return FakeDeviceExperts::buffer_bytes(shape_of(model, catalog, {batch, batch})) +
+           granule * static_cast<std::uint64_t>(catalog.layers() + 2);
+}
+
+Offload::Offload(const models::Model& model, CpuOps& ops, ThreadPool& pool, const DeviceLimits& largest,
+                 OffloadOptions options)
+    : options_(std::move(options)), catalog_(model) {
+    Clock& clock = options_.clock != nullptr ? *options_.clock : steady_clock_;
+    machine_ = std::make_unique<FakeMachine>(clock, options_.fake_devices, options_.ram_rate);
+    std::vector<std::unique_ptr<DeviceExperts>> devices = make_devices(model, largest);
+    make_cache();
+    hybrid_ = std::make_unique<HybridExperts>(
+        HybridExperts::Parts{.pool = pool,
+                             .pass = ops.expert_pass(),
+                             .catalog = catalog_,
+                             .cache = *cache_,
+                             .devices = std::move(devices),
+                             .costs = costs(pool.size()),
+                             .prefetch = options_.prefetch,
+                             .profile = options_.profile ? &*options_.profile : nullptr},
+        largest, model.config.embedding);
+    ops.attach(hybrid_.get());
+    preload();
+}
+
+std::vector<std::unique_ptr<DeviceExperts>> Offload::make_devices(const models::Model& model,
+                                                                  const DeviceLimits& largest) {
+    any_layer(catalog_);
+    const FakeDeviceExperts::Shape shape = shape_of(model, catalog_, largest);
+    const double row_seconds = flops_per_row(any_layer(catalog_)) / kDeviceFlops;
+    std::vector<std::unique_ptr<DeviceExperts>> devices;
+    for (int i = 0; i < machine_->size(); ++i) {
+        const double rate = options_.fake_devices[static_cast<std::size_t>(i)].memory_rate;
+        const double read_rate = rate > 0 ? rate : kDeviceReadRate;
+        const auto duration = [=](std::uint64_t bytes, std::int64_t tokens) {
+            return nanoseconds(
+                std::max(static_cast<double>(bytes) / read_rate, static_cast<double>(tokens) * row_seconds));
+        };
+        devices.push_back(std::make_unique<FakeDeviceExperts>(machine_->device(i), shape, duration));
+    }
+    return devices;
+}
+
+expert_cache::Costs Offload::costs(int threads) const {
+    expert_cache::Costs costs;
+    costs.kinds.resize(static_cast<std::size_t>(catalog_.kind_count()));
+    costs.cpu = {.read_bytes_per_second = options_.ram_rate > 0 ? options_.ram_rate : kCpuReadRate,
+                 .handoff_seconds = 0,
+                 .compute = std::vector<expert_cache::ComputeCosts>(costs.kinds.size())};
+    std::vector<expert_cache::ComputeCosts> device_compute(costs.kinds.size());
+    for (int layer = 0; layer < catalog_.layers(); ++layer) {
+        const models::MoeFfn* ffn = catalog_.layer(layer);
+        if (ffn == nullptr) continue;
+        const auto kind = static_cast<std::size_t>(catalog_.kinds()[static_cast<std::size_t>(layer)]);
+        costs.kinds[kind] = ffn->gate.name;
+        costs.cpu.compute[kind].row_seconds = flops_per_row(*ffn) / (kCpuFlopsPerThread * threads);
+        device_compute[kind].row_seconds = flops_per_row(*ffn) / kDeviceFlops;
+    }
+    for (const FakeDeviceSpec& spec : options_.fake_devices) {
+        const double link = or_instant(spec.link_rate);
+        costs.devices.push_back(
+            {.link_bytes_per_second = link,
+             .contended_link_bytes_per_second = link,
+             .copy_seconds = std::chrono::duration<double>(spec.latency).count(),
+             .memory_bytes_per_second = spec.memory_rate > 0 ? spec.memory_rate : kDeviceReadRate,
+             .handoff_seconds = kHandoffSeconds,
+             .compute = device_compute});
+    }
+    costs.ram_bytes_per_second = costs.cpu.read_bytes_per_second;
+    check_costs(costs, "the assumed costs");
+    return costs;
+}
+
+void Offload::make_cache() {
+    expert_cache::CacheOptions cache = options_.cache;
+    std::vector<Device*> devices;
+    for (int i = 0; i < machine_->size(); ++i) {
+        devices.push_back(&machine_->device(i));
+        const std::uint64_t free = machine_->device(i).free_bytes();
+        const std::uint64_t limit = options_.memory_limit == 0 ? free : std::min(free, options_.memory_limit);
+        if (options_.slots_per_layer > 0) {
+            std::vector<std::int32_t> slots;
+            for (const auto& shape : catalog_.shapes())
+                slots.push_back(std::min(shape.experts, options_.slots_per_layer));
+            cache.slots.push_back(slots);
+        } else if (options_.cache.slots.empty() && options_.cache.bytes.empty()) {
+            cache.bytes.push_back(limit);
+        }
+    }
+    const expert_cache::PolicyFactory policies = [this](std::int32_t layer, std::int32_t experts,
+                                                        std::int32_t slots) {
+        const std::vector<float> uses =
+            options_.profile ? options_.profile->uses(layer) : std::vector<float>();
+        return expert_cache::make_policy(options_.policy,
+                                         {.experts = experts, .slots = slots, .profile = uses});
+    };
+    cache_ = std::make_unique<expert_cache::ExpertCache>(
+        std::move(devices), catalog_.shapes(),
+        [this](expert_cache::ExpertKey key) { return catalog_.source(key); }, policies, machine_->clock(),
+        cache);
+}
+
+/// The profile's experts, hottest first.
+void Offload::preload() {
+    if (!options_.profile) return;
+    std::vector<std::pair<float, expert_cache::ExpertKey>> ranking;
+    for (int layer = 0; layer < catalog_.layers(); ++layer) {
+        const std::vector<float> uses = options_.profile->uses(layer);
+        for (std::int32_t e = 0; e < catalog_.shapes()[static_cast<std::size_t>(layer)].experts; ++e) {
+            ranking.emplace_back(uses[static_cast<std::size_t>(e)], expert_cache::ExpertKey{layer, e});
+        }
+    }
+    std::stable_sort(ranking.begin(), ranking.end(),
+                     [](const auto& a, const auto& b) { return a.first > b.first; });
+    std::vector<expert_cache::ExpertKey> hottest;
+    for (const auto& [uses, key] : ranking) {
+        if (uses > 0) hottest.push_back(key);
+    }
+    cache_->preload(hottest);
+}
+
+}  // namespace coterie::engine

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <memory>
+
+#include "devices/fake_device.h"
+#include "engine/forward/cpu_ops.h"
+#include "engine/forward/hybrid/hybrid_experts.h"
+#include "engine/offload_options.h"
+
+namespace coterie::engine {
+
+/// A model's experts on devices: devices, cache and hybrid execution, made together at start.
+class Offload {
+  public:
+    /// Throws InvalidArgument where the model has no routed experts, OutOfMemory where a device is too small
+    /// for its buffers. Everything given must outlive it.
+    Offload(const models::Model& model, CpuOps& ops, ThreadPool& pool, const DeviceLimits& largest,
+            OffloadOptions options);
+
+    /// Memory of each device that is not for slots: buffers of decode-class layers, and what mapping in whole
+    /// granules leaves unused.
+    static std::uint64_t overhead_bytes(const models::Model& model, std::int64_t batch);
+
+    HybridExperts& experts() const { return *hybrid_; }
+    expert_cache::ExpertCache& cache() const { return *cache_; }
+    /// What is counted of this run; null where no profile was given.
+    expert_cache::RoutingProfile* profile() { return options_.profile ? &*options_.profile : nullptr; }
+    FakeMachine& machine() { return *machine_; }
+    const ExpertCatalog& catalog() const { return catalog_; }
+    const OffloadOptions& options() const { return options_; }
+
+  private:
+    std::vector<std::unique_ptr<DeviceExperts>> make_devices(const models::Model& model,
+                                                             const DeviceLimits& largest);
+    expert_cache::Costs costs(int threads) const;
+    void make_cache();
+    void preload();
+
+    OffloadOptions options_;
+    SteadyClock steady_clock_;
+    ExpertCatalog catalog_;
+    std::unique_ptr<FakeMachine> machine_;
+    std::unique_ptr<expert_cache::ExpertCache> cache_;
+    std::unique_ptr<HybridExperts> hybrid_;
+};
+
+}  // namespace coterie::engine

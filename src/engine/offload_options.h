@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "devices/fake_spec.h"
+#include "expert_cache/cache_options.h"
+#include "expert_cache/expert_cache.h"
+#include "expert_cache/policy/registry.h"
+#include "expert_cache/prefetch/prefetcher.h"
+#include "expert_cache/profile.h"
+
+namespace coterie::engine {
+
+/// Which devices hold experts, and how their cache goes about it.
+struct OffloadOptions {
+    std::vector<FakeDeviceSpec> fake_devices;
+    double ram_rate = 0;     ///< that fake devices and the CPU share, bytes per second; 0: no limit
+    Clock* clock = nullptr;  ///< of the fake devices; null: real time. Outlives the engine
+
+    std::string policy = std::string(expert_cache::kDefaultPolicy);
+    /// Loaded hottest first at start; gives the layers their shares. Must fit the model.
+    std::optional<expert_cache::RoutingProfile> profile;
+    expert_cache::Prefetch prefetch = expert_cache::Prefetch::Off;
+    expert_cache::Learning learning = expert_cache::Learning::On;
+    /// Slots or bytes; where both are empty, all of the devices' memory.
+    expert_cache::CacheOptions cache;
+    std::int32_t slots_per_layer = 0;  ///< of each device; 0: as many as its memory takes
+    std::uint64_t memory_limit = 0;    ///< of each device, in bytes; 0: all of it
+
+    bool enabled() const { return !fake_devices.empty(); }
+};
+
+}  // namespace coterie::engine

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "expert_cache/placement/facts.h"
+#include "models/model.h"
+
+namespace coterie::engine {
+
+/// Experts of equal types and shapes.
+struct ExpertKind {
+    std::string name;                ///< "Q4_K, Q4_K, Q6_K 768 x 2048": gate, up, down and their shape
+    std::int64_t multiply_adds = 0;  ///< per token
+};
+
+/// What a placement needs to know of a model.
+struct PlacementFacts {
+    expert_cache::ModelFacts model;
+    std::vector<ExpertKind> kinds;  ///< LayerFacts::kind counts these
+};
+
+struct PlacementSetting {
+    models::CacheFormat cache;
+    std::int64_t batch;      ///< tokens of the largest step
+    std::int64_t snapshots;  ///< recurrent states kept beside the current one
+};
+
+/// Reads no weights.
+PlacementFacts placement_facts(const models::Model& model, const PlacementSetting& setting);
+
+}  // namespace coterie::engine
