@@ -40,8 +40,10 @@ void add_commands(CLI::App& root, Action& action) {
     add_bench(root, action);
     add_logits(root, action);
     add_perplexity(root, action);
+    add_plan(root, action);
     add_tokenize(root, action);
     add_inspect(root, action);
+    add_replay(root, action);
     add_synth(root, action);
 
     for (CLI::App* command : root.get_subcommands({})) command->allow_extras();

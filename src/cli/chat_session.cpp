@@ -7,12 +7,6 @@
 namespace coterie::cli {
 namespace {
 
-/// What was already rendered is text that the template wrote around what people wrote: its markers count.
-std::vector<TokenId> encode_prompt(const Tokenizer& tokenizer, const std::string& prompt) {
-    return tokenizer.encode(prompt,
-                            {.special = SpecialTokens::Parse, .ends = TextEnds::Mark, .plain_ranges = {}});
-}
-
 ChatTemplate::SpecialTexts special_texts(const Tokenizer& tokenizer) {
     ChatTemplate::SpecialTexts texts;
     if (const auto bos = tokenizer.bos()) texts["bos_token"] = tokenizer.vocabulary().text(*bos);
@@ -46,19 +40,45 @@ ChatSession::ChatSession(engine::Engine& engine, const Tokenizer& tokenizer, Cha
       tokenizer_(tokenizer),
       template_(std::move(chat_template)),
       tags_(find_reasoning_tags(template_.source())),
-      kept_messages_(system_prompt.empty() ? 0 : 1),
+      kept_turns_(system_prompt.empty() ? 0 : 1),
       sequence_(engine.make_sequence()) {
-    if (!system_prompt.empty()) messages_.emplace_back(Role::System, system_prompt);
+    if (!system_prompt.empty()) turns_.push_back({Role::System, system_prompt});
+}
+
+WrittenText ChatSession::render(const std::vector<Turn>& turns) const {
+    std::vector<std::string> contents;
+    std::vector<bool> suspicious;
+    for (const Turn& turn : turns) {
+        contents.push_back(turn.text);
+        suspicious.push_back(holds_control_tokens(turn));
+    }
+    return render_written(contents, suspicious, [&](const std::vector<std::string>& texts) {
+        std::vector<Message> messages;
+        for (std::size_t i = 0; i < texts.size(); ++i) messages.emplace_back(turns[i].role, texts[i]);
+        return template_.render({.messages = to_json(messages)});
+    });
+}
+
+bool ChatSession::holds_control_tokens(const Turn& turn) const {
+    if (turn.role == Role::Assistant) return false;
+    return tokenizer_.encode(turn.text, {.special = SpecialTokens::Parse}) !=
+           tokenizer_.encode(turn.text, {.special = SpecialTokens::Plain});
+}
+
+std::vector<TokenId> ChatSession::encode(const WrittenText& prompt) const {
+    return tokenizer_.encode(
+        prompt.rendered,
+        {.special = SpecialTokens::Parse, .ends = TextEnds::Mark, .plain_ranges = prompt.ranges});
 }
 
 GenerationStats ChatSession::ask(const std::string& text, SamplerChain& sampler, std::int64_t limit,
-                                 const AnswerSink& sink) {
-    std::vector<Message> messages = messages_;
-    messages.emplace_back(Role::User, text);
-    const std::string prompt = template_.render({.messages = to_json(messages)});
-    const std::vector<TokenId> tokens = encode_prompt(tokenizer_, prompt);
+                                 const AnswerSink& sink, engine::StepObserver* observer) {
+    std::vector<Turn> turns = turns_;
+    turns.push_back({Role::User, text});
+    const WrittenText prompt = render(turns);
+    const std::vector<TokenId> tokens = encode(prompt);
 
-    ReasoningSplitter splitter(tags_, answer_start(prompt, tags_));
+    ReasoningSplitter splitter(tags_, answer_start(prompt.rendered, tags_));
     std::string answer;
     const auto deliver = [&](const ReasoningDelta& delta) {
         if (!delta.reasoning.empty()) sink.reasoning(delta.reasoning);
@@ -67,16 +87,16 @@ GenerationStats ChatSession::ask(const std::string& text, SamplerChain& sampler,
     };
     std::vector<TokenId> generated;
     const GenerationStats stats = generate(
-        engine_, sequence_, tokenizer_, sampler, {.prompt = tokens, .limit = limit},
+        engine_, sequence_, tokenizer_, sampler, {.prompt = tokens, .limit = limit, .observer = observer},
         [&](std::string_view piece) { deliver(splitter.feed(piece)); }, generated);
     deliver(splitter.finish());
-    messages.emplace_back(Role::Assistant, answer);
-    messages_ = std::move(messages);
+    turns.push_back({Role::Assistant, answer});
+    turns_ = std::move(turns);
     return stats;
 }
 
 void ChatSession::clear() {
-    messages_.erase(messages_.begin() + static_cast<std::ptrdiff_t>(kept_messages_), messages_.end());
+    turns_.resize(kept_turns_);
     sequence_ = engine_.make_sequence();
 }
 

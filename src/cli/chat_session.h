@@ -10,6 +10,7 @@
 #include "chat/reasoning.h"
 #include "chat/template.h"
 #include "cli/generation.h"
+#include "cli/written_text.h"
 #include "engine/engine.h"
 #include "tokenizer/tokenizer.h"
 
@@ -33,27 +34,35 @@ struct AnswerSink {
 };
 
 /// A conversation with history. The whole history is rendered for each turn; the engine computes only what is
-/// new.
+/// new. The text of control tokens within what people wrote is plain text.
 class ChatSession {
   public:
     ChatSession(engine::Engine& engine, const Tokenizer& tokenizer, ChatTemplate chat_template,
                 const std::string& system_prompt);
 
     /// Asks and answers; the exchange joins the history, an interrupted answer as far as it came. With an
-    /// error the history stays as it was.
+    /// error the history stays as it was. `observer` may be null.
     GenerationStats ask(const std::string& text, SamplerChain& sampler, std::int64_t limit,
-                        const AnswerSink& sink);
+                        const AnswerSink& sink, engine::StepObserver* observer);
 
     /// Forgets everything but the system prompt.
     void clear();
 
   private:
+    struct Turn {
+        Role role;
+        std::string text;
+    };
+    WrittenText render(const std::vector<Turn>& turns) const;
+    std::vector<TokenId> encode(const WrittenText& prompt) const;
+    bool holds_control_tokens(const Turn& turn) const;
+
     engine::Engine& engine_;
     const Tokenizer& tokenizer_;
     ChatTemplate template_;
     ReasoningTags tags_;
-    std::size_t kept_messages_;  ///< the system prompt
-    std::vector<Message> messages_;
+    std::size_t kept_turns_;  ///< the system prompt
+    std::vector<Turn> turns_;
     engine::Sequence sequence_;
 };
 

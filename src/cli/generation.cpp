@@ -17,12 +17,20 @@ double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Ends a step at the next layer after Ctrl-C.
+/// Ends a step at the next layer after Ctrl-C. `routing` may be null.
 class InterruptObserver final : public engine::StepObserver {
   public:
+    explicit InterruptObserver(engine::StepObserver* routing) : routing_(routing) {}
+    void routed(int layer, std::int64_t row, std::span<const std::int32_t> experts,
+                std::span<const float> weights) override {
+        if (routing_) routing_->routed(layer, row, experts, weights);
+    }
     void layer_done(int, const float*, std::int64_t, std::int64_t) override {
         if (interrupt_requested()) fail(ErrorCode::Cancelled, "interrupted");
     }
+
+  private:
+    engine::StepObserver* routing_;
 };
 
 void check_room(const engine::Engine& engine, std::span<const TokenId> prompt) {
@@ -36,21 +44,21 @@ void check_room(const engine::Engine& engine, std::span<const TokenId> prompt) {
 }
 
 /// Computes what the sequence lacks of the prompt; null when interrupted.
-const float* read_prompt(engine::Engine& engine, engine::Sequence& sequence, std::span<const TokenId> prompt,
+const float* read_prompt(engine::Engine& engine, engine::Sequence& sequence, const GenerationRequest& request,
                          GenerationStats& stats) {
     const Clock::time_point start = Clock::now();
     ProgressBar bar("reading the prompt", ProgressBar::Unit::Tokens);
-    InterruptObserver observer;
+    InterruptObserver observer(request.observer);
     std::int64_t first = -1;
     const auto progress = [&](std::int64_t held, std::int64_t done, std::int64_t total) {
         first = held;
         bar.update(static_cast<std::uint64_t>(done - held), static_cast<std::uint64_t>(total - held));
     };
     try {
-        const std::span<const float> logits = engine.extend(sequence, prompt, &observer, progress);
+        const std::span<const float> logits = engine.extend(sequence, request.prompt, &observer, progress);
         stats.prompt_seconds = seconds_since(start);
         stats.cached_tokens = first;
-        stats.prompt_tokens = static_cast<std::int64_t>(prompt.size()) - first;
+        stats.prompt_tokens = static_cast<std::int64_t>(request.prompt.size()) - first;
         return logits.data();
     } catch (const Error& error) {
         if (error.code() != ErrorCode::Cancelled) throw;
@@ -67,7 +75,7 @@ GenerationStats generate(engine::Engine& engine, engine::Sequence& sequence, con
     check_room(engine, request.prompt);
     GenerationStats stats;
     generated.clear();
-    const float* logits = read_prompt(engine, sequence, request.prompt, stats);
+    const float* logits = read_prompt(engine, sequence, request, stats);
     if (!logits) return stats;
     sampler.accept(request.prompt);
 
@@ -96,7 +104,7 @@ GenerationStats generate(engine::Engine& engine, engine::Sequence& sequence, con
             break;
         }
         const engine::Slice slice{&sequence, {&token, 1}, engine::Slice::Logits::Last};
-        engine.step({&slice, 1}, keep_drawn);
+        engine.step({&slice, 1}, keep_drawn, request.observer);
     }
     if (const std::string rest = text.flush(); !rest.empty()) emit(rest);
     stats.generation_seconds = seconds_since(start);

@@ -29,6 +29,7 @@ struct GenerationRequest {
     std::span<const TokenId> prompt;  ///< the whole sequence so far
     std::int64_t limit = -1;          ///< tokens to generate at most; -1: until the end
     bool stop_at_end_tokens = true;
+    engine::StepObserver* observer = nullptr;  ///< sees the routing of prompt and answer
 };
 
 /// Brings the sequence to the prompt and draws tokens until the end, the limit, a full context or Ctrl-C

@@ -135,6 +135,10 @@ std::shared_ptr<const gguf::Archive> open_archive(const ModelOptions& options) {
         gguf::Archive::from_bytes({coterie_default_model_begin, bytes}, "the built-in model"));
 }
 
+models::CacheFormat cache_format(const ModelOptions& options) {
+    return {cache_type(options.cache_keys, "-ctk"), cache_type(options.cache_values, "-ctv")};
+}
+
 std::unique_ptr<engine::Engine> load_engine(std::shared_ptr<const gguf::Archive> archive,
                                             const ModelOptions& options) {
     check_load_mode(options.load_mode);
@@ -143,7 +147,8 @@ std::unique_ptr<engine::Engine> load_engine(std::shared_ptr<const gguf::Archive>
     engine_options.threads = options.threads;
     engine_options.context = options.context;
     engine_options.batch = options.batch;
-    engine_options.cache = {cache_type(options.cache_keys, "-ctk"), cache_type(options.cache_values, "-ctv")};
+    engine_options.cache = cache_format(options);
+    engine_options.offload = offload_options(*archive, options);
     auto engine = std::make_unique<engine::Engine>(std::move(archive), engine_options);
     const std::vector<DataType> types = types_of(engine->archive());
     cpu::self_test(cpu::kernels(), types);

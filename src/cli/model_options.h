@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/offload.h"
 #include "engine/engine.h"
 #include "gguf/archive.h"
 #include "tokenizer/tokenizer.h"
@@ -25,6 +26,7 @@ struct ModelOptions {
     std::string instruction_set;
     std::string load_mode = "mmap";
     std::string pre_tokenizer;
+    OffloadFlags offload;  ///< no devices unless a command takes their flags
 };
 
 /// Adds -m alone: for commands that only look at the file.
@@ -37,6 +39,9 @@ void add_model_flags(CLI::App& command, ModelOptions& options);
 
 /// Opens the file, or the built-in model, which it says in one line.
 std::shared_ptr<const gguf::Archive> open_archive(const ModelOptions& options);
+
+/// Element types of keys and values. Throws InvalidArgument naming the flag.
+models::CacheFormat cache_format(const ModelOptions& options);
 
 /// Builds the engine, checks the kernels that the model will use, and brings the weights into memory with a
 /// progress bar.

@@ -12,6 +12,7 @@ struct ShortFlag {
 };
 
 constexpr ShortFlag kShortFlags[] = {
+    {"-cmoe", "--cpu-moe"},     {"-ncmoe", "--n-cpu-moe"},
     {"-cnv", "--conversation"}, {"-no-cnv", "--no-conversation"},
     {"-ctk", "--cache-type-k"}, {"-ctv", "--cache-type-v"},
     {"-dev", "--device"},       {"-fa", "--flash-attn"},

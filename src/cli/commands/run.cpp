@@ -15,6 +15,7 @@
 #include "cli/environment.h"
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
+#include "cli/replay/trace_recorder.h"
 #include "cli/sampling_flags.h"
 #include "cli/text_input.h"
 
@@ -27,6 +28,7 @@ struct RunOptions {
     ChatOptions chat;
     std::optional<std::string> prompt;
     std::string prompt_file;
+    std::string trace;  ///< file to record routing in; empty: none
     std::int64_t limit = -1;
     bool raw = false;  ///< -no-cnv: the prompt is completed as it is
     bool escapes = true;
@@ -44,11 +46,12 @@ constexpr auto write_reasoning = [](std::string_view text) {
     if (isatty(STDERR_FILENO)) fmt::print(stderr, "\033[2m{}\033[0m", text);
 };
 
-void report_end(const GenerationStats& stats, const RunOptions& options, const engine::Engine& engine) {
+void report_end(const GenerationStats& stats, const RunOptions& options, engine::Engine& engine) {
     if (stats.stop == StopReason::ContextFull) {
         log::warn("the answer was cut: the context of {} tokens is full; use a larger -c", engine.context());
     }
-    if (options.stats) fmt::print(stderr, "coterie: {}\n", describe(stats));
+    if (options.stats) fmt::print(stderr, "coterie: {}\n{}", describe(stats), describe_offload(engine));
+    save_profile(engine, options.model.offload, SaveProfile::IfDue);
 }
 
 std::optional<std::string> given_prompt(const RunOptions& options) {
@@ -66,6 +69,7 @@ struct Loaded {
         tokenizer = load_tokenizer(*archive, options.model);
         engine = load_engine(archive, options.model);
         sampler = make_sampler(options.sampling, *tokenizer, engine->config().vocabulary);
+        if (!options.trace.empty()) recorder = std::make_unique<TraceRecorder>(options.trace, *engine);
     }
 
     static WorkerOptions worker_options(const ChatOptions& chat) {
@@ -79,26 +83,30 @@ struct Loaded {
     std::unique_ptr<Tokenizer> tokenizer;
     std::unique_ptr<engine::Engine> engine;
     std::unique_ptr<SamplerChain> sampler;
+    std::unique_ptr<TraceRecorder> recorder;  ///< or null
 };
 
-void complete(Loaded& loaded, const RunOptions& options, const std::string& prompt) {
+StopReason complete(Loaded& loaded, const RunOptions& options, const std::string& prompt) {
     engine::Sequence sequence = loaded.engine->make_sequence();
     const std::vector<TokenId> tokens = loaded.tokenizer->encode(
         prompt, {.special = SpecialTokens::Parse, .ends = TextEnds::Mark, .plain_ranges = {}});
     std::vector<TokenId> generated;
-    const GenerationStats stats = generate(
-        *loaded.engine, sequence, *loaded.tokenizer, *loaded.sampler,
-        {.prompt = tokens, .limit = options.limit, .stop_at_end_tokens = !options.sampling.ignore_eos},
-        write_answer, generated);
+    const GenerationStats stats = generate(*loaded.engine, sequence, *loaded.tokenizer, *loaded.sampler,
+                                           {.prompt = tokens,
+                                            .limit = options.limit,
+                                            .stop_at_end_tokens = !options.sampling.ignore_eos,
+                                            .observer = loaded.recorder.get()},
+                                           write_answer, generated);
     write_answer("\n");
     report_end(stats, options, *loaded.engine);
-    if (stats.stop == StopReason::Interrupted) fail(ErrorCode::Cancelled, "interrupted");
+    return stats.stop;
 }
 
 GenerationStats answer(ChatSession& session, Loaded& loaded, const RunOptions& options,
                        const std::string& text) {
-    const GenerationStats stats = session.ask(text, *loaded.sampler, options.limit,
-                                              {.content = write_answer, .reasoning = write_reasoning});
+    const GenerationStats stats =
+        session.ask(text, *loaded.sampler, options.limit,
+                    {.content = write_answer, .reasoning = write_reasoning}, loaded.recorder.get());
     write_answer("\n");
     report_end(stats, options, *loaded.engine);
     return stats;
@@ -142,11 +150,22 @@ void chat(ChatSession& session, Loaded& loaded, const RunOptions& options) {
             try {
                 static_cast<void>(answer(session, loaded, options, *line));
             } catch (const Error& error) {
-                if (error.code() == ErrorCode::Internal) throw;
+                if (error.code() == ErrorCode::Internal || error.code() == ErrorCode::Io) throw;
                 log::error("{}", error.what());  // one turn is over, the chat goes on
             }
         }
     }
+}
+
+/// Answers the prompt, or all of a chat; why the last answer stopped.
+StopReason converse(Loaded& loaded, const RunOptions& options, const std::optional<std::string>& prompt) {
+    if (options.raw) return complete(loaded, options, *prompt);
+    ChatSession session(*loaded.engine, *loaded.tokenizer,
+                        load_chat_template(loaded.worker, *loaded.archive, *loaded.tokenizer, options.chat),
+                        options.chat.system_prompt);
+    if (prompt) return answer(session, loaded, options, *prompt).stop;
+    chat(session, loaded, options);
+    return StopReason::EndToken;
 }
 
 void run(const RunOptions& options) {
@@ -156,14 +175,10 @@ void run(const RunOptions& options) {
     }
     Loaded loaded(options);
     const InterruptGuard interrupts;
-    if (options.raw) return complete(loaded, options, *prompt);
-    ChatSession session(*loaded.engine, *loaded.tokenizer,
-                        load_chat_template(loaded.worker, *loaded.archive, *loaded.tokenizer, options.chat),
-                        options.chat.system_prompt);
-    if (!prompt) return chat(session, loaded, options);
-    if (answer(session, loaded, options, *prompt).stop == StopReason::Interrupted) {
-        fail(ErrorCode::Cancelled, "interrupted");
-    }
+    const StopReason stop = converse(loaded, options, prompt);
+    if (loaded.recorder) loaded.recorder->finish();
+    save_profile(*loaded.engine, options.model.offload, SaveProfile::Now);
+    if (stop == StopReason::Interrupted) fail(ErrorCode::Cancelled, "interrupted");
 }
 
 }  // namespace
@@ -202,10 +217,13 @@ void add_run(CLI::App& root, Action& action) {
                    "turn \\n, \\t ... of -p into characters (default)")
         ->group(group);
     command->add_flag("--stats", options->stats, "say at the end how long it took")->group(group);
+    command->add_option("--trace", options->trace, "record which experts are used, for coterie replay")
+        ->group(group);
     for (const char* accepted : {"--conversation", "--jinja", "--no-display-prompt", "--simple-io"}) {
         command->add_flag(std::string(accepted), options->accepted, "as it is anyway")->group("");
     }
     add_model_flags(*command, options->model);
+    add_offload_flags(*command, options->model.offload);
     add_sampling_flags(*command, options->sampling);
     command->footer(
         "Examples:\n"

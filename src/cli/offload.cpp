@@ -1,0 +1,163 @@
+#include "cli/offload.h"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "cli/byte_size.h"
+#include "cli/model_options.h"
+#include "cli/plan/machine.h"
+#include "cli/plan/usage.h"
+#include "engine/engine.h"
+#include "engine/offload.h"
+#include "engine/placement_facts.h"
+#include "expert_cache/placement/placement.h"
+#include "expert_cache/policy/registry.h"
+#include "gguf/content_hash.h"
+#include "models/registry.h"
+
+namespace coterie::cli {
+namespace {
+
+using expert_cache::Placement;
+using expert_cache::Refusal;
+using expert_cache::Strategy;
+
+Placement plan_for(const gguf::Archive& archive, const ModelOptions& options) {
+    const auto model = models::build_model(archive);
+    const PlacementFlags& flags = options.offload.placement;
+    std::vector<plan::PlannedDevice> devices = plan::planned_devices(flags.fake_gpu);
+    std::vector<expert_cache::DeviceFacts> facts_of_devices;
+    for (const plan::PlannedDevice& device : devices) facts_of_devices.push_back(device.facts);
+    expert_cache::PlacementRequest request = placement_request(flags, facts_of_devices, model->config.layers);
+    request.context = engine::context_or_default(options.context, model->config);
+    request.reserve_bytes += engine::Offload::overhead_bytes(*model, options.batch);
+    const engine::EngineOptions defaults;
+    engine::PlacementFacts facts = engine::placement_facts(
+        *model, {.cache = cache_format(options), .batch = options.batch, .snapshots = defaults.snapshots});
+    if (facts.kinds.empty()) {
+        fail(ErrorCode::InvalidArgument,
+             "{}: the model has no routed experts that a GPU could hold; run it without "
+             "--fake-gpu",
+             archive.name());
+    }
+    const auto usage = plan::usage_counts(archive, facts.model, flags.profile);
+    const expert_cache::Costs costs = plan::planned_costs(
+        devices, facts.kinds,
+        {.file = {}, .vram_bytes_per_second = 400e9, .handoff_seconds = 15e-6, .threads = options.threads});
+    const expert_cache::PlacementResult result = expert_cache::plan_placement(
+        facts.model, facts_of_devices, costs, request, usage ? &*usage : nullptr);
+    if (const auto* refusal = std::get_if<Refusal>(&result)) {
+        fail(ErrorCode::OutOfMemory, "{}: {} bytes are missing; {}", refusal->problem, refusal->missing_bytes,
+             refusal->way_out);
+    }
+    return std::get<Placement>(result);
+}
+
+expert_cache::ProfileShape shape_of(const gguf::Archive& archive) {
+    const auto model = models::build_model(archive);
+    return {.model_hash = gguf::content_hash(archive),
+            .layers = static_cast<std::int32_t>(model->config.layers),
+            .experts = static_cast<std::int32_t>(model->config.experts)};
+}
+
+/// What earlier runs counted, or an empty profile to begin with.
+expert_cache::RoutingProfile load_or_begin(const gguf::Archive& archive, const std::string& path) {
+    const expert_cache::ProfileShape shape = shape_of(archive);
+    expert_cache::ProfileLoad load = expert_cache::load_profile(path, shape);
+    if (!load.ignored.empty()) log::warn("{}", load.ignored);
+    if (load.profile) return std::move(*load.profile);
+    return expert_cache::RoutingProfile(shape);
+}
+
+double percent(std::uint64_t part, std::uint64_t whole) {
+    return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+}  // namespace
+
+void add_offload_flags(CLI::App& command, OffloadFlags& flags) {
+    add_placement_flags(command, flags.placement);
+    const char* const group = "Expert cache";
+    std::string names;
+    for (const expert_cache::PolicyKind& kind : expert_cache::policy_kinds()) {
+        if (kind.needs == expert_cache::PolicyNeeds::Future) continue;
+        names += (names.empty() ? "" : ", ") + std::string(kind.name);
+    }
+    command.add_option("--cache-policy", flags.policy, "who stays in the cache: " + names)
+        ->capture_default_str()
+        ->group(group);
+    command
+        .add_option("--prefetch", flags.prefetch,
+                    "guess the next layer's experts: off, router, temporal, both")
+        ->capture_default_str()
+        ->group(group);
+}
+
+engine::OffloadOptions offload_options(const gguf::Archive& archive, const ModelOptions& options) {
+    const OffloadFlags& flags = options.offload;
+    engine::OffloadOptions offload;
+    offload.prefetch = expert_cache::parse_prefetch(flags.prefetch);
+    const expert_cache::PolicyKind& policy = expert_cache::find_policy(flags.policy);
+    if (policy.needs == expert_cache::PolicyNeeds::Future) {
+        fail(ErrorCode::InvalidArgument,
+             "--cache-policy {}: it knows the future and serves coterie replay only", flags.policy);
+    }
+    if (policy.needs == expert_cache::PolicyNeeds::Profile && flags.placement.profile.empty()) {
+        fail(ErrorCode::InvalidArgument, "--cache-policy {}: it needs --cache-profile FILE", flags.policy);
+    }
+    offload.policy = policy.name;
+    if (flags.placement.fake_gpu.empty()) return offload;
+    const Placement placement = plan_for(archive, options);
+    if (placement.strategy == Strategy::CpuOnly) {
+        log::warn("the GPUs hold no experts: {}", placement.reason);
+        return offload;
+    }
+    offload.fake_devices = parse_fake_devices(flags.placement.fake_gpu);
+    for (const expert_cache::DevicePlan& device : placement.devices)
+        offload.cache.slots.push_back(device.slots);
+    if (placement.strategy == Strategy::Static) offload.learning = expert_cache::Learning::Off;
+    if (!flags.placement.profile.empty()) offload.profile = load_or_begin(archive, flags.placement.profile);
+    return offload;
+}
+
+void save_profile(engine::Engine& engine, const OffloadFlags& flags, SaveProfile when) {
+    if (engine.offload() == nullptr || flags.placement.profile.empty()) return;
+    expert_cache::RoutingProfile* profile = engine.offload()->profile();
+    if (profile == nullptr) return;
+    if (when == SaveProfile::Now || profile->should_save(expert_cache::RoutingProfile::Clock::now())) {
+        profile->save(flags.placement.profile);
+    }
+}
+
+std::string describe_offload(engine::Engine& engine) {
+    if (engine.offload() == nullptr) return {};
+    const engine::Offload& offload = *engine.offload();
+    const expert_cache::CacheStatistics cache = offload.cache().statistics();
+    const engine::HybridStatistics& did = offload.experts().statistics();
+    std::string text = fmt::format(
+        "coterie: experts: {:.1f} % of {} uses hit; {} computed in slots, {} fetched, {} "
+        "streamed, {} on the CPU\n",
+        percent(cache.hits, cache.hits + cache.misses), cache.hits + cache.misses, did.in_place, did.fetched,
+        did.streamed, did.on_cpu);
+    for (std::size_t d = 0; d < cache.devices.size(); ++d) {
+        const expert_cache::DeviceStatistics& device = cache.devices[d];
+        text += fmt::format(
+            "coterie: GPU {}: {} experts in {}, {} hits, {} moved in {} uploads and {} fetches, {} of "
+            "them used later, {} evictions{}\n",
+            d, device.resident, byte_size_text(device.mapped_bytes), device.hits,
+            byte_size_text(device.uploaded_bytes), device.uploads, device.fetches, device.paid_back,
+            device.evictions, device.lost ? "; lost" : "");
+    }
+    const expert_cache::PrefetchStatistics& guess = offload.experts().prefetch_statistics();
+    if (guess.predicted > 0) {
+        text += fmt::format(
+            "coterie: prefetch: {:.1f} % of {} guesses right, {} uploads begun, {} of them in time, {} "
+            "late\n",
+            percent(guess.right, guess.predicted), guess.predicted, guess.started, guess.in_time, guess.late);
+    }
+    return text;
+}
+
+}  // namespace coterie::cli

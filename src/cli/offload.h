@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "cli/placement_flags.h"
+#include "engine/offload_options.h"
+#include "gguf/archive.h"
+
+namespace CLI {
+class App;
+}
+
+namespace coterie::engine {
+class Engine;
+}
+
+namespace coterie::cli {
+
+struct ModelOptions;
+
+/// The flags that say which devices hold experts and how their cache goes about it.
+struct OffloadFlags {
+    PlacementFlags placement;
+    std::string policy = "admit";
+    std::string prefetch = "off";
+};
+
+void add_offload_flags(CLI::App& command, OffloadFlags& flags);
+
+/// Plans the placement and turns it into the engine's options; no devices where none are asked for, or where
+/// the plan says that they cannot pay (with one line). Throws what a refused plan says, and InvalidArgument
+/// naming the flag.
+engine::OffloadOptions offload_options(const gguf::Archive& archive, const ModelOptions& options);
+
+/// Saves the routing profile where --cache-profile named one; `now`: at the end, else every ten minutes.
+enum class SaveProfile { IfDue, Now };
+void save_profile(engine::Engine& engine, const OffloadFlags& flags, SaveProfile when);
+
+/// For --stats: lines on hits, bytes and predictions; empty without devices.
+std::string describe_offload(engine::Engine& engine);
+
+}  // namespace coterie::cli
