@@ -9,7 +9,7 @@
 #include "expert_cache/live/eviction.h"
 #include "expert_cache/live/maintenance.h"
 #include "expert_cache/live/reshaping.h"
-#include "expert_cache/live/shares.h"
+#include "expert_cache/slots/shares.h"
 
 namespace coterie::expert_cache {
 namespace {

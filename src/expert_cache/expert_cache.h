@@ -11,10 +11,10 @@
 #include "expert_cache/cache_options.h"
 #include "expert_cache/cache_statistics.h"
 #include "expert_cache/expert_key.h"
-#include "expert_cache/host_expert.h"
-#include "expert_cache/layer_shape.h"
 #include "expert_cache/slots/expert_lease.h"
+#include "expert_cache/slots/layer_shape.h"
 #include "expert_cache/uploads/cpu_reading.h"
+#include "expert_cache/uploads/host_expert.h"
 
 namespace coterie::expert_cache {
 

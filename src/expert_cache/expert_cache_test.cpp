@@ -19,8 +19,9 @@ constexpr std::uint64_t kSeed = 7;
 
 /// A machine with some devices and a cache of two layers: 16 experts of 5000 bytes, 12 of 3100.
 struct Rig {
-    explicit Rig(const Slots& slots, CacheOptions options = manual_options(), std::int32_t uses = 1)
-        : machine(clock, std::vector<FakeDeviceSpec>(slots.size(), small_device(1 << 20)), 0) {
+    explicit Rig(const Slots& slots, CacheOptions options = manual_options(), std::int32_t uses = 1,
+                 const FakeDeviceSpec& device = small_device(1 << 20))
+        : machine(clock, std::vector<FakeDeviceSpec>(slots.size(), device), 0) {
         options.slots = slots;
         std::vector<Device*> devices;
         for (int d = 0; d < machine.size(); ++d) devices.push_back(&machine.device(d));
@@ -241,6 +242,26 @@ TEST(ExpertCache, FreedSlotsArePoisoned) {
     rig.machine.pump();
     const std::byte* bytes = rig.machine.device(0).resolve(victim->address, 5000);
     EXPECT_TRUE(std::all_of(bytes, bytes + 5000, [](std::byte b) { return b == FakeDevice::kPoison; }));
+}
+
+TEST(ExpertCache, AFetchWaitsUntilItsSlotIsPoisoned) {
+    FakeDeviceSpec device = small_device(1 << 20);
+    device.memory_rate = 1e6;  // 5 ms a slot, a thousand times as long as a copy
+    Rig rig({{4, 0}}, manual_options(), 1, device);
+    rig.use(0, {0, 1, 2});
+    rig.use(0, {5, 1, 2});
+    const auto stream = rig.machine.device(0).create_fake_stream();
+    bool right = false;
+    CacheStep step = rig.cache->begin_step();
+    const auto address = step.fetch({0, 9}, 0, *stream);
+    ASSERT_TRUE(address);
+    stream->launch(
+        [&] {
+            right = rig.model.matches(rig.machine.device(0), *address, {0, 9});
+        },
+        milliseconds(20));
+    stream->synchronise();
+    EXPECT_TRUE(right);
 }
 
 TEST(ExpertCache, StepsThatDoNotLearnMoveNothing) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
-#include "expert_cache/live/shares.h"
+#include "expert_cache/slots/shares.h"
 
 namespace coterie::expert_cache {
 namespace {

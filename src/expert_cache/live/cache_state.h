@@ -13,12 +13,12 @@
 #include "expert_cache/cache_options.h"
 #include "expert_cache/cache_statistics.h"
 #include "expert_cache/expert_key.h"
-#include "expert_cache/host_expert.h"
-#include "expert_cache/layer_shape.h"
+#include "expert_cache/slots/layer_shape.h"
 #include "expert_cache/slots/residency.h"
 #include "expert_cache/slots/slot_table.h"
 #include "expert_cache/slots/step_epochs.h"
 #include "expert_cache/uploads/cpu_reading.h"
+#include "expert_cache/uploads/host_expert.h"
 #include "expert_cache/uploads/uploader.h"
 
 namespace coterie::expert_cache {

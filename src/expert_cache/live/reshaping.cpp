@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "expert_cache/live/eviction.h"
 #include "expert_cache/live/maintenance.h"
-#include "expert_cache/live/shares.h"
+#include "expert_cache/slots/shares.h"
 
 namespace coterie::expert_cache {
 namespace {

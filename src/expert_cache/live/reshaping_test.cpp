@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <gtest/gtest.h>
 
 #include "expert_cache/cache_testing.h"
@@ -14,6 +15,20 @@ using std::chrono::seconds;
 
 constexpr std::uint64_t kSeed = 3;
 constexpr std::uint64_t kKiB = 1024;
+
+/// Looks at everything whenever somebody waits.
+class WatchedClock final : public Clock {
+  public:
+    Nanoseconds now() const override { return clock_.now(); }
+    void wait_until(Nanoseconds time) override {
+        if (watch) watch();
+        clock_.wait_until(time);
+    }
+    std::function<void()> watch;
+
+  private:
+    SimulatedClock clock_;
+};
 
 class ReshapingTest : public testing::Test {
   protected:
@@ -49,7 +64,7 @@ class ReshapingTest : public testing::Test {
     }
     std::uint64_t mapped() { return cache->statistics().devices[0].mapped_bytes; }
 
-    SimulatedClock clock;
+    WatchedClock clock;
     FakeMachine machine{clock, {small_device(112 * kKiB)}, 0};
     FakeDevice& device = machine.device(0);
     HostModel model{{{16, 5000}, {16, 3100}}, HostMemory::Pinned, kSeed};
@@ -89,6 +104,21 @@ TEST_F(ReshapingTest, HotExpertsInTheLastSlotsMoveForward) {
     EXPECT_TRUE(has({0, 9}));
     EXPECT_GT(cache->statistics().devices[0].moved_bytes, 0u);
     cache->check_integrity();
+}
+
+TEST_F(ReshapingTest, WhileExpertsMoveEveryResidentHasItsBytes) {
+    for (int round = 0; round < 50; ++round) {
+        for (std::int32_t e = 6; e < 10; ++e) use(0, e);
+    }
+    int looks = 0;
+    clock.watch = [&] {
+        ++looks;
+        EXPECT_GE(residents(0).size(), 3u);
+    };
+    EXPECT_TRUE(cache->borrow(0, 60 * kKiB));
+    clock.watch = nullptr;
+    EXPECT_GT(looks, 1);
+    EXPECT_GT(cache->statistics().devices[0].moved_bytes, 0u);
 }
 
 TEST_F(ReshapingTest, ALoanOfMoreThanThereIsIsRefused) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "expert_cache/expert_key.h"
-#include "expert_cache/layer_shape.h"
+#include "expert_cache/slots/layer_shape.h"
 
 namespace coterie::expert_cache {
 

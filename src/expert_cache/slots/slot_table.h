@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "devices/device.h"
-#include "expert_cache/layer_shape.h"
+#include "expert_cache/slots/layer_shape.h"
 
 namespace coterie::expert_cache {
 

@@ -11,8 +11,8 @@
 #include "devices/device.h"
 #include "expert_cache/cache_options.h"
 #include "expert_cache/expert_key.h"
-#include "expert_cache/host_expert.h"
 #include "expert_cache/uploads/cpu_reading.h"
+#include "expert_cache/uploads/host_expert.h"
 
 namespace coterie::expert_cache {
 

@@ -4,7 +4,7 @@
 #include <span>
 #include <vector>
 
-#include "expert_cache/layer_shape.h"
+#include "expert_cache/slots/layer_shape.h"
 
 namespace coterie::expert_cache {
 

@@ -1,4 +1,4 @@
-#include "expert_cache/live/shares.h"
+#include "expert_cache/slots/shares.h"
 
 #include <gtest/gtest.h>
 
