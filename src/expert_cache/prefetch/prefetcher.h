@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "expert_cache/layer_shape.h"
+#include "expert_cache/slots/layer_shape.h"
 
 namespace coterie::expert_cache {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "devices/device.h"
-#include "expert_cache/host_expert.h"
+#include "expert_cache/uploads/host_expert.h"
 
 namespace coterie::engine {
 
