@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "engine/forward/expert_pass.h"
-#include "expert_cache/uploads/host_expert.h"
 #include "expert_cache/slots/layer_shape.h"
+#include "expert_cache/uploads/host_expert.h"
 #include "models/model.h"
 
 namespace coterie::engine {
