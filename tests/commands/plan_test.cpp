@@ -83,8 +83,8 @@ TEST(PlanTest, KnowsLlamaCppsFlags) {
 
 TEST(PlanTest, RefusesWithWhatIsMissingAndWhatWouldWork) {
     expect_error(plan_with({"--fake-gpu", "8M@1G/s", "--expert-cache", "60"}), 4,
-                 {"60 slots", "bytes are missing", "--expert-cache 38"});
-    expect_error(plan_with({"--fake-gpu", "8M@1G/s", "--dense-on-gpu", "-c", "65536"}), 4,
+                 {"60 slots", "bytes are missing", "--expert-cache 34"});
+    expect_error(plan_with({"--fake-gpu", "12M@1G/s", "--dense-on-gpu", "-c", "65536"}), 4,
                  {"for the context", "bytes are missing", "(-c "});
     expect_error(plan_with({"--fake-gpu", "8M@1G/s", "--vram", "9M"}), 4,
                  {"--vram asks for", "bytes are missing"});

@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -42,6 +43,30 @@ TEST(RunTest, WithoutAModelTakesTheBuiltInOneAndSaysSo) {
     EXPECT_EQ(outcome.output, reference_answer("Hello") + "\n");
     EXPECT_THAT(outcome.errors, StartsWith("coterie: no -m given"));
     EXPECT_EQ(outcome.errors.find('\n'), outcome.errors.size() - 1);
+}
+
+TEST(RunTest, DevicesChangeNotALetter) {
+    const TemporaryFolder folder;
+    const std::string profile = folder.file("profile");
+    for (const char* prefetch : {"off", "both"}) {
+        const Outcome outcome =
+            run({"run", "-m", kModel, "--temp", "0", "-p", "Hello", "--fake-gpu", "4M@10G/s,2M@10G/s",
+                 "--expert-cache", "16", "--prefetch", prefetch, "--cache-profile", profile, "--stats"});
+        EXPECT_EQ(outcome.status, 0) << outcome.errors;
+        EXPECT_EQ(outcome.output, reference_answer("Hello") + "\n");
+        EXPECT_THAT(outcome.errors, HasSubstr("% of "));
+        EXPECT_THAT(outcome.errors, HasSubstr("GPU 1: "));
+        EXPECT_TRUE(std::filesystem::exists(profile));
+    }
+}
+
+TEST(RunTest, BadCacheFlagsAreNamed) {
+    expect_error({"run", "-m", kModel, "-p", "x", "--cache-policy", "lur"}, 2, {"'lur'", "admit"});
+    expect_error({"run", "-m", kModel, "-p", "x", "--cache-policy", "belady"}, 2, {"coterie replay"});
+    expect_error({"run", "-m", kModel, "-p", "x", "--cache-policy", "static"}, 2, {"--cache-profile"});
+    expect_error({"run", "-m", kModel, "-p", "x", "--prefetch", "always"}, 2,
+                 {"--prefetch always", "router"});
+    expect_error({"run", "-m", kModel, "-p", "x", "--fake-gpu", "4Q"}, 2, {"4Q", "2x64M@1G/s"});
 }
 
 TEST(RunTest, ChatsLineByLineUntilTheEndOfInput) {

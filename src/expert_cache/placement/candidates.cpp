@@ -11,6 +11,7 @@ namespace {
 
 /// Measured elsewhere on warm caches: 4 to 6 uploads for about 90 misses of a token.
 constexpr double kUploadsPerMiss = 1.0 / 16;
+
 std::vector<std::int32_t> slots_on_devices(const SlotTable& slots, std::size_t layer) {
     std::vector<std::int32_t> result;
     for (const std::vector<std::int32_t>& device : slots) result.push_back(device[layer]);
@@ -19,13 +20,9 @@ std::vector<std::int32_t> slots_on_devices(const SlotTable& slots, std::size_t l
 
 /// Experts of a layer that stay: spare slots come and go with the misses.
 std::int32_t residents(const StrategyProblem& problem, const Candidate& candidate, std::size_t layer) {
-    const std::int32_t slots = slots_of_layer(candidate.slots, layer);
-    if (candidate.strategy != Strategy::Cache || slots >= problem.model.layers[layer].experts) return slots;
-    std::int32_t spare = 0;
-    for (const std::int32_t on_device : slots_on_devices(candidate.slots, layer)) {
-        spare += std::min(on_device, problem.request.spare_slots);
-    }
-    return slots - spare;
+    if (candidate.strategy != Strategy::Cache) return slots_of_layer(candidate.slots, layer);
+    return residents_of_layer(candidate.slots, layer, problem.model.layers[layer].experts,
+                              problem.request.spare_slots);
 }
 
 double output_seconds(const StrategyProblem& problem) {

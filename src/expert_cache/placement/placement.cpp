@@ -39,29 +39,22 @@ void fill_slots(const ModelFacts& model, const Candidate& candidate, std::vector
     }
 }
 
-/// Bytes of experts that devices hold for good: of a cache's slots all but the spare ones.
-std::uint64_t resident_bytes(const ModelFacts& model, const Placement& placement, std::int32_t spare_slots) {
+/// Bytes of experts that devices hold at any time: of a cache's slots all but the spare ones.
+std::uint64_t resident_bytes(const ModelFacts& model, const Candidate& candidate, std::int32_t spare_slots) {
+    const std::int32_t spare = candidate.strategy == Strategy::Cache ? spare_slots : 0;
     std::uint64_t bytes = 0;
     for (std::size_t layer = 0; layer < model.layers.size(); ++layer) {
-        std::int32_t slots = 0;
-        std::int32_t spare = 0;
-        for (const DevicePlan& device : placement.devices) {
-            slots += device.slots[layer];
-            spare += std::min(device.slots[layer], spare_slots);
-        }
-        const bool spares = placement.strategy == Strategy::Cache && slots < model.layers[layer].experts;
-        bytes +=
-            model.layers[layer].expert_bytes * static_cast<std::uint64_t>(spares ? slots - spare : slots);
+        const std::int32_t residents =
+            residents_of_layer(candidate.slots, layer, model.layers[layer].experts, spare);
+        bytes += model.layers[layer].expert_bytes * static_cast<std::uint64_t>(residents);
     }
     return bytes;
 }
 
 /// RAM holds every expert where it can. Else only those that no device holds; what is then still too much is
 /// read from the file when it is used.
-void fill_ram(const Inputs& inputs, const PlacementRequest& request, std::uint64_t room,
-              Placement& placement) {
+void fill_ram(const Inputs& inputs, std::uint64_t resident, std::uint64_t room, Placement& placement) {
     const std::uint64_t all = all_expert_bytes(inputs.model);
-    const std::uint64_t resident = resident_bytes(inputs.model, placement, request.spare_slots);
     placement.exclusive = all > room && resident > 0;
     const std::uint64_t wanted = placement.exclusive ? all - resident : all;
     placement.ram.expert_bytes = std::min(wanted, room);
@@ -103,8 +96,8 @@ PlacementResult place(const Inputs& inputs, const PlacementRequest& request) {
     const std::uint64_t missing = missing_slot_bytes(inputs, request, choice.candidate);
     if (missing > 0 && choice.candidate.strategy == Strategy::Cache) {
         return Refusal{
-            .problem = fmt::format("{} slots in every layer take {} bytes more than the devices have left",
-                                   *request.slots_per_layer, missing),
+            .problem = fmt::format("{} slots in every layer are more than the devices have room for",
+                                   *request.slots_per_layer),
             .missing_bytes = missing,
             .way_out = "",
             .nearest = {}};
@@ -119,7 +112,8 @@ PlacementResult place(const Inputs& inputs, const PlacementRequest& request) {
     placement.hit_rate = overall_hit_rate(inputs.model, choice.candidate.hit_rates);
     fill_slots(inputs.model, choice.candidate, placement.devices);
     placement.layer_hit_rates = std::move(choice.candidate.hit_rates);
-    fill_ram(inputs, request, plan.ram_for_experts_bytes, placement);
+    fill_ram(inputs, resident_bytes(inputs.model, choice.candidate, request.spare_slots),
+             plan.ram_for_experts_bytes, placement);
     return placement;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/split_mix.h"
+#include "expert_cache/placement/slot_shares.h"
 
 namespace coterie::expert_cache {
 namespace {
@@ -269,6 +270,15 @@ TEST(PlacementTest, SlotsByNumberAreTaken) {
     const Placement placement = placed(plan({12 * kGiB, 12 * kGiB}, request));
     for (std::size_t layer = 0; layer < 48; ++layer) EXPECT_EQ(slots_of(placement, layer), 20);
     EXPECT_GT(placement.devices[0].unused_bytes, kGiB);
+}
+
+/// As the running cache counts them: of few slots few are spare, and none of a complete layer.
+TEST(PlacementTest, SpareSlotsHoldNothing) {
+    const SlotTable slots{{0, 1, 4, 40, 64}, {0, 0, 0, 8, 64}};
+    const std::vector<std::int32_t> residents{0, 1, 3, 44, 128};
+    for (std::size_t layer = 0; layer < residents.size(); ++layer) {
+        EXPECT_EQ(residents_of_layer(slots, layer, 128, 2), residents[layer]) << layer;
+    }
 }
 
 TEST(PlacementTest, SizesThatOverflowAreRefused) {

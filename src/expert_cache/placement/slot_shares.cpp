@@ -4,6 +4,7 @@
 
 #include "base/function_ref.h"
 #include "expert_cache/planner/step_problem.h"
+#include "expert_cache/slots/shares.h"
 
 namespace coterie::expert_cache {
 namespace {
@@ -103,6 +104,16 @@ std::int32_t slots_of_layer(const SlotTable& slots, std::size_t layer) {
     std::int32_t sum = 0;
     for (const std::vector<std::int32_t>& device : slots) sum += device[layer];
     return sum;
+}
+
+std::int32_t residents_of_layer(const SlotTable& slots, std::size_t layer, std::int32_t experts,
+                                std::int32_t spare_slots) {
+    const bool all = slots_of_layer(slots, layer) >= experts;
+    std::int32_t residents = 0;
+    for (const std::vector<std::int32_t>& device : slots) {
+        residents += device[layer] - spare_of(device[layer], spare_slots, all ? Complete::Yes : Complete::No);
+    }
+    return residents;
 }
 
 }  // namespace coterie::expert_cache

@@ -30,5 +30,8 @@ SlotTable share_by_profile(const SlotShareProblem& problem, const HitCurves& cur
 
 /// Slots of a layer on all devices together.
 std::int32_t slots_of_layer(const SlotTable& slots, std::size_t layer);
+/// Experts of a layer that a cache holds at a time: of a complete layer all, else what spare slots leave.
+std::int32_t residents_of_layer(const SlotTable& slots, std::size_t layer, std::int32_t experts,
+                                std::int32_t spare_slots);
 
 }  // namespace coterie::expert_cache

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "expert_cache/planner/plan_step.h"
+#include "expert_cache/slots/shares.h"
 
 namespace coterie::expert_cache {
 namespace {
@@ -33,7 +34,8 @@ double expert_layer_seconds(const LayerFacts& layer, const Costs& costs, const L
     const std::int32_t most_hits = any_slots ? layer.experts_used : 0;
     const double hit_rate = any_slots ? service.hit_rate : 0;
     std::vector<std::int32_t> spare;
-    for (const std::int32_t slots : service.slots) spare.push_back(slots > 0 ? service.spare_slots : 0);
+    for (const std::int32_t slots : service.slots)
+        spare.push_back(spare_of(slots, service.spare_slots, Complete::No));
     StepWorkspace workspace(layer.experts_used, static_cast<std::int64_t>(costs.devices.size()));
     std::vector<Assignment> assignments(static_cast<std::size_t>(layer.experts_used));
     std::vector<UsedExpert> used(assignments.size(), {0, 1, kNoDevice});
