@@ -121,8 +121,10 @@ class PlacementTest : public testing::TestWithParam<TestModel> {
         offload.cache.uploads.bytes_per_token =
             pick({expert_cache::UploadOptions::kNoBudget, std::uint64_t{100000}});
         offload.cache.uploads.chunk_bytes = pick({std::uint64_t{4096}, std::uint64_t{1} << 20});
+        // By hand where the round must show devices at work, so that no thread's timing decides.
+        using expert_cache::Maintenance;
         offload.cache.maintenance =
-            draw(2) == 0 ? expert_cache::Maintenance::Manual : expert_cache::Maintenance::Thread;
+            round.devices_pay || draw(2) == 0 ? Maintenance::Manual : Maintenance::Thread;
         offload.cache.poison_freed = true;
         setting.text =
             fmt::format("COTERIE_TEST_SEED={} devices={} percent={} policy={} prefetch={}", seed(), devices,
