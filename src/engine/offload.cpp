@@ -8,8 +8,8 @@
 namespace coterie::engine {
 namespace {
 
-/// Assumed where nothing was measured: eight fused multiply-adds a cycle and lane for the CPU's kernels, and
-/// a small card's memory and arithmetic for fake devices.
+/// Assumed where nothing was measured: what one core's integer kernels reach, two channels of RAM, and a
+/// small card's memory and arithmetic for fake devices.
 constexpr double kCpuFlopsPerThread = 40e9;
 constexpr double kCpuReadRate = 20e9;
 constexpr double kDeviceFlops = 10e12;

@@ -1,36 +1,9 @@
 // Counts what the program takes from the heap, to show that a token takes nothing.
 
-#include <atomic>
-#include <cstdlib>
 #include <gtest/gtest.h>
-#include <new>
 
+#include "base/allocation_counter_for_test.h"
 #include "sampling/sampler_chain.h"
-
-namespace {
-
-std::atomic<std::int64_t> allocations{0};
-
-void* count_and_allocate(std::size_t bytes) {
-    ++allocations;
-    return std::malloc(bytes ? bytes : 1);
-}
-
-void* allocate(std::size_t bytes) {
-    if (void* memory = count_and_allocate(bytes)) return memory;
-    throw std::bad_alloc();
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) { return allocate(bytes); }
-void* operator new[](std::size_t bytes) { return allocate(bytes); }
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return count_and_allocate(bytes); }
-void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return count_and_allocate(bytes); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace coterie {
 namespace {
@@ -43,10 +16,10 @@ std::int64_t allocations_per_100(const SamplingOptions& options) {
     SamplerChain chain(options, 5000);
     std::int64_t before = 0;
     for (int i = 0; i < 110; ++i) {
-        if (i == 10) before = allocations;
+        if (i == 10) before = heap_allocations;
         chain.accept(chain.sample(logits));
     }
-    return allocations - before;
+    return heap_allocations - before;
 }
 
 TEST(Allocation, ATokenTakesNothingFromTheHeap) {

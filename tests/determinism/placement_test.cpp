@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cstdlib>
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 #include <memory>
@@ -9,6 +8,7 @@
 #include "base/split_mix.h"
 #include "engine/engine.h"
 #include "engine/offload.h"
+#include "test_models.h"
 
 // Where experts are computed changes no bit of any logit: on one to four uneven fake devices, at any
 // residency, with any policy, budget, link and fault.
@@ -17,34 +17,16 @@ namespace coterie::engine {
 namespace {
 
 constexpr std::int64_t kTokens = 130;
+
 struct Round {
     int resident_percent;
     bool devices_pay;  ///< fast devices beside slow RAM: the planner takes them
 };
 constexpr Round kRounds[] = {{0, false}, {5, false}, {25, false}, {50, true}, {100, false}, {100, true}};
 
-std::uint64_t seed() {
-    const char* given = std::getenv("COTERIE_TEST_SEED");
-    return given ? std::strtoull(given, nullptr, 10) : 20261130;
-}
-
-struct TestModel {
-    std::string name;
-    std::string path;
-};
-
-std::vector<TestModel> test_models() {
-    const std::string root = COTERIE_SOURCE_DIR;
-    return {
-        {"demo", root + "/models/demo-dictionary-29m-q5_k_s.gguf"},
-        {"qwen3moe", root + "/tests/golden/models/qwen3moe-iq4_xs.gguf"},
-        {"gpt_oss", root + "/tests/golden/models/gpt-oss-mxfp4.gguf"},
-        {"deepseek2", root + "/tests/golden/models/deepseek2-v3-f16.gguf"},
-    };
-}
-
-EngineOptions base_options() {
+EngineOptions base_options(const TestModel& model) {
     EngineOptions options;
+    options.cache = model.cache;
     options.threads = 2;
     options.context = 2048;
     options.batch = 128;
@@ -56,16 +38,6 @@ std::unique_ptr<Engine> open(const TestModel& model, const EngineOptions& option
                                     options);
 }
 
-using Rows = std::vector<std::vector<float>>;
-
-Rows append(Engine& engine, Sequence& sequence, std::span<const TokenId> tokens) {
-    Rows rows;
-    const Slice slice{&sequence, tokens, Slice::Logits::All};
-    engine.step({&slice, 1},
-                [&](std::int64_t, std::span<const float> row) { rows.emplace_back(row.begin(), row.end()); });
-    return rows;
-}
-
 /// What one round draws; printed where it fails.
 struct Setting {
     OffloadOptions offload;
@@ -75,7 +47,7 @@ struct Setting {
 class PlacementTest : public testing::TestWithParam<TestModel> {
   protected:
     void SetUp() override {
-        auto engine = open(GetParam(), base_options());
+        auto engine = open(GetParam(), base_options(GetParam()));
         for (std::int64_t i = 0; i < kTokens; ++i) {
             tokens_.push_back(static_cast<TokenId>(random_.next() %
                                                    static_cast<std::uint64_t>(engine->config().vocabulary)));
@@ -177,7 +149,7 @@ class PlacementTest : public testing::TestWithParam<TestModel> {
         for (const Round& round : kRounds) {
             Setting setting = draw_setting(round);
             SCOPED_TRACE(setting.text);
-            EngineOptions options = base_options();
+            EngineOptions options = base_options(GetParam());
             options.offload = setting.offload;
             auto engine = open(GetParam(), options);
             expect_same(*engine, faults);

@@ -1,40 +1,13 @@
 // Counts what the program takes from the heap, to show that policies take nothing once they are made, and how
 // long their part of a token takes.
 
-#include <atomic>
 #include <chrono>
-#include <cstdlib>
 #include <gtest/gtest.h>
-#include <new>
 #include <string>
 
+#include "base/allocation_counter_for_test.h"
 #include "expert_cache/policy/layer_for_test.h"
 #include "expert_cache/policy/registry.h"
-
-namespace {
-
-std::atomic<std::int64_t> allocations{0};
-
-void* count_and_allocate(std::size_t bytes) {
-    ++allocations;
-    return std::malloc(bytes ? bytes : 1);
-}
-
-void* allocate(std::size_t bytes) {
-    if (void* memory = count_and_allocate(bytes)) return memory;
-    throw std::bad_alloc();
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) { return allocate(bytes); }
-void* operator new[](std::size_t bytes) { return allocate(bytes); }
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept { return count_and_allocate(bytes); }
-void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept { return count_and_allocate(bytes); }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace coterie::expert_cache {
 namespace {
@@ -101,11 +74,11 @@ TEST_P(NoAllocation, ATokenTakesNothingFromTheHeapAndAFewNanoseconds) {
     const auto policy = make_policy(GetParam().name, {kExperts, kExperts / 2, profile, future});
     Residents residents(kExperts / 2);
 
-    const std::int64_t before = allocations;
+    const std::int64_t before = heap_allocations;
     const auto start = std::chrono::steady_clock::now();
     serve(*policy, residents, tokens);
     const std::chrono::duration<double, std::micro> time = std::chrono::steady_clock::now() - start;
-    EXPECT_EQ(allocations - before, 0);
+    EXPECT_EQ(heap_allocations - before, 0);
 
     constexpr double kLayers = 48.0;
     const double per_token_us = kLayers * time.count() / kTokens;

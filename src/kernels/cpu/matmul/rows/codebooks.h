@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/cpu/matmul/rows/row_kernel.h"
+#include "kernels/cpu/matmul/sources/sign_bytes.h"
 #include "quant/codebooks/codebooks.h"
 
 // The IQ1, IQ2 and IQ3 types. Looking up entries is most of their work: 32 (IQ3: 64) loads for 256 values,
@@ -19,25 +20,6 @@ COTERIE_INLINE __m128i two_entries_of_8(const std::int8_t* table, std::size_t fi
 COTERIE_INLINE Int four_entries_of_8(const std::int8_t* table, std::size_t i0, std::size_t i1, std::size_t i2,
                                      std::size_t i3) {
     return join(two_entries_of_8(table, i0, i1), two_entries_of_8(table, i2, i3));
-}
-
-/// Bytes of 7 sign bits, each completed by the bit that makes the number of set bits even.
-COTERIE_INLINE Int complete_sign_bytes(Int seven_bits) {
-    const Int odd = _mm256_broadcastsi128_si256(
-        _mm_setr_epi8(0, -128, -128, 0, -128, 0, 0, -128, -128, 0, 0, -128, 0, -128, -128, 0));
-    const Int nibble = every_byte(15);
-    const Int low = shuffle_bytes(odd, bits_and(seven_bits, nibble));
-    const Int high = shuffle_bytes(odd, bits_and(words_right<4>(seven_bits), nibble));
-    return bits_or(seven_bits, bits_xor(low, high));
-}
-
-/// Four times 7 sign bits in the low 28 bits of each lane, as whole bytes.
-COTERIE_INLINE Int sign_bytes_of_28(Int lanes) {
-    const Int first = bits_and(lanes, every_lane(0x7f));
-    const Int second = bits_and(lanes_left<1>(lanes), every_lane(0x7f00));
-    const Int third = bits_and(lanes_left<2>(lanes), every_lane(0x7f0000));
-    const Int fourth = bits_and(lanes_left<3>(lanes), every_lane(0x7f000000));
-    return complete_sign_bytes(bits_or(bits_or(first, second), bits_or(third, fourth)));
 }
 
 /// The signs of a block's 256 values; each group reads its 32 from here.
@@ -81,7 +63,7 @@ struct RowIQ2_XXS {
         const Int first = _mm256_permutevar8x32_epi32(load_bytes(block + 2), pick);
         const Int second = _mm256_permutevar8x32_epi32(load_bytes(block + 34), pick);
         const Int lanes = _mm256_blend_epi32(first, second, 0xf0);
-        const SignBytes signs(sign_bytes_of_28(lanes));
+        const SignBytes signs(four_sign_bytes(lanes));
         Int words[8];
         COTERIE_UNROLL
         for (int g = 0; g < 8; ++g) {
@@ -132,7 +114,7 @@ struct RowIQ2_XS {
     COTERIE_INLINE static Int sign_bytes(const std::byte* words) {
         const Int packed =
             _mm256_packus_epi16(words_right<9>(load_bytes(words)), words_right<9>(load_bytes(words + 32)));
-        return complete_sign_bytes(_mm256_permute4x64_epi64(packed, 0b11011000));
+        return even_sign_bytes(_mm256_permute4x64_epi64(packed, 0b11011000));
     }
 };
 
@@ -178,7 +160,7 @@ struct RowIQ3_XXS {
     COTERIE_INLINE static ChunkTerms terms(const std::byte* block, const ChunkActivation& x) {
         const std::int8_t* table = blocks::kIq3XxsCodebook[0].data();
         const Int lanes = load_bytes(block + 66);
-        const SignBytes signs(sign_bytes_of_28(lanes));
+        const SignBytes signs(four_sign_bytes(lanes));
         Int words[8];
         COTERIE_UNROLL
         for (int g = 0; g < 8; ++g) {
