@@ -1,0 +1,80 @@
+#include "kernels/cuda/check.h"
+#include "kernels/cuda/device/transcendental.cuh"
+#include "kernels/cuda/moe.h"
+
+namespace coterie::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr std::uint64_t kPatienceNanoseconds = 900'000'000;
+
+__device__ std::uint64_t nanoseconds_now() {
+    std::uint64_t now = 0;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    return now;
+}
+
+/// One thread waits for the host's answer to a layer, or, where it does not come, says so and goes on.
+__device__ void await_reply(const Mailbox& mailbox, std::uint64_t epoch) {
+    const std::uint64_t begin = nanoseconds_now();
+    while (*mailbox.reply < epoch) {
+        if (nanoseconds_now() - begin < kPatienceNanoseconds) continue;
+        *mailbox.failed = epoch;
+        __threadfence_system();
+        return;
+    }
+    __threadfence_system();
+}
+
+__global__ void __launch_bounds__(kThreads) combine_kernel(const CombineArgs args) {
+    const std::int64_t token = blockIdx.y;
+    const bool missing = args.counters.missing != nullptr && args.counters.missing[args.layer] > 0;
+    if (missing) {
+        if (threadIdx.x == 0) {
+            const std::uint64_t epoch =
+                *args.counters.step * kEpochsPerStep + static_cast<unsigned>(args.layer) + 1;
+            await_reply(args.mailbox, epoch);
+        }
+        __syncthreads();
+    }
+    const int column = static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
+    if (column >= args.out.width) return;
+    float sum = 0.0f;
+    for (int rank = 0; rank < args.used; ++rank) {
+        const std::int64_t pair = token * args.used + rank;
+        const float value =
+            args.slots[pair] != 0
+                ? args.rows[pair * args.stride + column]
+                : __ldcv(args.mailbox.outputs +
+                         static_cast<std::int64_t>(__ldcv(args.mailbox.rows + pair)) * args.out.width +
+                         column);
+        sum = __fmaf_rn(args.weights[pair], value, sum);
+    }
+    if (args.shared != nullptr) {
+        const float value = args.shared[token * args.out.stride + column];
+        sum = args.shared_gate != nullptr ? __fmaf_rn(law_sigmoid(args.shared_gate[token]), value, sum)
+                                          : __fadd_rn(sum, value);
+    }
+    args.out.data[token * args.out.stride + column] = sum;
+}
+
+__global__ void finish_kernel(const StepCounters counters, const Mailbox mailbox) {
+    __threadfence_system();
+    *mailbox.done = *counters.step;
+}
+
+}  // namespace
+
+void combine(const CombineArgs& args, StreamHandle stream) {
+    const dim3 grid(static_cast<unsigned>((args.out.width + kThreads - 1) / kThreads),
+                    static_cast<unsigned>(args.out.rows));
+    combine_kernel<<<grid, kThreads, 0, stream>>>(args);
+    check_launch("combine");
+}
+
+void finish_step(const StepCounters& counters, const Mailbox& mailbox, StreamHandle stream) {
+    finish_kernel<<<1, 1, 0, stream>>>(counters, mailbox);
+    check_launch("finish_step");
+}
+
+}  // namespace coterie::cuda

@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+
+#include "kernels/cuda/check.h"
+#include "kernels/cuda/device/lanes.cuh"
+#include "kernels/cuda/matmul.h"
+
+/// The kernels of F32, F16 and BF16 weights: a warp a row, the law's 32 lanes are the warp's.
+namespace coterie::cuda {
+
+__device__ __forceinline__ float number(float value) { return value; }
+__device__ __forceinline__ float number(__half value) { return __half2float(value); }
+__device__ __forceinline__ float number(__nv_bfloat16 value) { return __bfloat162float(value); }
+
+inline constexpr int kFloatThreads = 128;
+inline constexpr int kFloatRows = kFloatThreads / 32;
+
+template <typename Number>
+__device__ __forceinline__ float float_row_product(const std::byte* row, int columns, const float* x) {
+    const auto* weights = reinterpret_cast<const Number*>(row);
+    return warp_dot(
+        columns, [=](int i) { return number(weights[i]); }, [=](int i) { return x[i]; });
+}
+
+template <typename Number>
+__global__ void __launch_bounds__(kFloatThreads) float_matmul(const MatmulArgs args) {
+    int strip = static_cast<int>(blockIdx.x);
+    int j = 0;
+    while (strip >= (args.jobs[j].rows + kFloatRows - 1) / kFloatRows) {
+        strip -= (args.jobs[j].rows + kFloatRows - 1) / kFloatRows;
+        ++j;
+    }
+    const MatmulJob& job = args.jobs[j];
+    const int row = strip * kFloatRows + warp_index();
+    if (row >= job.rows) return;
+    const std::int64_t token = blockIdx.y;
+    float value = float_row_product<Number>(job.weights + row * job.row_bytes, args.columns,
+                                            args.x.values + token * args.x.value_stride);
+    value = __fmul_rn(value, job.scale);
+    if (job.bias != nullptr) value = __fadd_rn(value, job.bias[row]);
+    if (lane_index() == 0) job.out[token * job.out_stride + row] = value;
+}
+
+template <typename Number>
+__global__ void __launch_bounds__(kFloatThreads) float_expert_matmul(const ExpertMatmulArgs args) {
+    const int pair = static_cast<int>(blockIdx.y);
+    const int matrix = static_cast<int>(blockIdx.z);
+    const std::uint64_t slot = args.slots[pair];
+    const int row = static_cast<int>(blockIdx.x) * kFloatRows + warp_index();
+    if (slot == 0 || row >= args.rows) return;
+    const auto* weights = reinterpret_cast<const std::byte*>(slot + args.offsets[matrix]);
+    float value =
+        float_row_product<Number>(weights + row * args.row_bytes, args.columns,
+                                  args.x.values + pair / args.pairs_per_input * args.x.value_stride);
+    const std::int64_t expert = args.experts[pair];
+    if (args.scales[matrix] != nullptr) value = __fmul_rn(value, args.scales[matrix][expert]);
+    if (args.biases[matrix] != nullptr)
+        value = __fadd_rn(value, args.biases[matrix][expert * args.rows + row]);
+    if (lane_index() == 0)
+        args.out[(static_cast<std::int64_t>(matrix) * args.pairs + pair) * args.out_stride + row] = value;
+}
+
+template <typename Number>
+void launch_float_matmul(const MatmulArgs& args, StreamHandle stream) {
+    unsigned strips = 0;
+    for (int j = 0; j < args.count; ++j)
+        strips += static_cast<unsigned>((args.jobs[j].rows + kFloatRows - 1) / kFloatRows);
+    float_matmul<Number>
+        <<<dim3(strips, static_cast<unsigned>(args.tokens)), kFloatThreads, 0, stream>>>(args);
+    check_launch("float_matmul");
+}
+
+template <typename Number>
+void launch_float_expert_matmul(const ExpertMatmulArgs& args, StreamHandle stream) {
+    const dim3 grid(static_cast<unsigned>((args.rows + kFloatRows - 1) / kFloatRows),
+                    static_cast<unsigned>(args.pairs), static_cast<unsigned>(args.matrices));
+    float_expert_matmul<Number><<<grid, kFloatThreads, 0, stream>>>(args);
+    check_launch("float_expert_matmul");
+}
+
+template <typename Number>
+constexpr MatmulKernels float_kernels_of() {
+    return {launch_float_matmul<Number>, launch_float_expert_matmul<Number>, nullptr};
+}
+
+}  // namespace coterie::cuda

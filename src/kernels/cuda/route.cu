@@ -1,0 +1,232 @@
+#include "kernels/cuda/check.h"
+#include "kernels/cuda/device/lanes.cuh"
+#include "kernels/cuda/device/transcendental.cuh"
+#include "kernels/cuda/moe.h"
+
+// A block a token; its first warp routes, all of it hands the token over where experts are missing.
+namespace coterie::cuda {
+namespace {
+
+constexpr int kThreads = 128;
+constexpr float kSmallestSum = 6.103515625e-5f;
+
+struct RouteShared {
+    float probabilities[kMostExperts];
+    float scores[kMostExperts];
+    float group_scores[kMostExperts / 2];
+    std::int32_t chosen[32];
+    float weights[32];
+    int missing;
+};
+
+/// softmax over values[0, n) by one warp, in place: src/kernels/reference/softmax.cpp.
+__device__ void soften(float* values, int n) {
+    float maximum = -INFINITY;
+    for (int i = lane_index(); i < n; i += 32) maximum = fmaxf(maximum, values[i]);
+    maximum = warp_maximum(maximum);
+    float lane = 0.0f;
+    for (int i = lane_index(); i < n; i += 32) {
+        values[i] = law_exp(__fsub_rn(values[i], maximum));
+        lane = __fadd_rn(lane, values[i]);
+    }
+    const float sum = fold_lanes(lane);
+    for (int i = lane_index(); i < n; i += 32) values[i] = __fdiv_rn(values[i], sum);
+    __syncwarp();
+}
+
+__device__ float two_best_sum(const float* scores, int count) {
+    float first = -INFINITY;
+    float second = -INFINITY;
+    for (int i = 0; i < count; ++i) {
+        if (scores[i] > first) {
+            second = first;
+            first = scores[i];
+        } else if (scores[i] > second) {
+            second = scores[i];
+        }
+    }
+    return count > 1 ? __fadd_rn(first, second) : first;
+}
+
+__device__ void drop_weak_groups(const cpu::Routing& routing, RouteShared& shared) {
+    const int groups = static_cast<int>(routing.groups);
+    const int size = static_cast<int>(routing.experts) / groups;
+    for (int g = lane_index(); g < groups; g += 32)
+        shared.group_scores[g] = two_best_sum(shared.scores + g * size, size);
+    __syncwarp();
+    for (int g = lane_index(); g < groups; g += 32) {
+        int better = 0;
+        for (int other = 0; other < groups; ++other) {
+            const bool tie_lost = shared.group_scores[other] == shared.group_scores[g] && other < g;
+            better += shared.group_scores[other] > shared.group_scores[g] || tie_lost;
+        }
+        if (better < routing.groups_used) continue;
+        for (int i = 0; i < size; ++i) shared.scores[g * size + i] = -INFINITY;
+    }
+    __syncwarp();
+}
+
+/// An expert that may be chosen; -1: none. Ties go to the lower index, and NaN never wins against a number
+/// that stands before it.
+struct Candidate {
+    float score;
+    int index;
+};
+
+__device__ Candidate better(Candidate a, Candidate b) {
+    if (a.index < 0) return b;
+    if (b.index < 0) return a;
+    if (a.index > b.index) return better(b, a);
+    return b.score > a.score ? b : a;
+}
+
+/// The law scans from the lowest index that is not taken and moves on to what is larger; so where that first
+/// score is NaN it stays, and later ones that are NaN never win.
+__device__ int best_of(const RouteShared& shared, int experts, unsigned long long* taken) {
+    const int lane = lane_index();
+    int lowest = experts;
+    for (int i = lane; i < experts; i += 32) {
+        if (!(taken[i / 64] >> (i % 64) & 1)) {
+            lowest = i;
+            break;
+        }
+    }
+#pragma unroll
+    for (int width = 16; width > 0; width /= 2)
+        lowest = min(lowest, __shfl_xor_sync(kFullWarp, lowest, width));
+    if (isnan(shared.scores[lowest])) return lowest;
+    Candidate best{0.0f, -1};
+    for (int i = lane; i < experts; i += 32) {
+        const float score = shared.scores[i];
+        if ((taken[i / 64] >> (i % 64) & 1) || isnan(score)) continue;
+        if (best.index < 0 || score > best.score) best = {score, i};
+    }
+#pragma unroll
+    for (int width = 16; width > 0; width /= 2) {
+        const Candidate other{__shfl_xor_sync(kFullWarp, best.score, width),
+                              __shfl_xor_sync(kFullWarp, best.index, width)};
+        best = better(best, other);
+    }
+    return best.index;
+}
+
+__device__ void choose(const RouteArgs& args, std::int64_t token, RouteShared& shared) {
+    const cpu::Routing& routing = args.routing;
+    const int experts = static_cast<int>(routing.experts);
+    const int used = static_cast<int>(routing.used);
+    const float* logits = args.logits + token * args.logits_stride;
+    for (int i = lane_index(); i < experts; i += 32)
+        shared.probabilities[i] = routing.gating == cpu::Gating::Sigmoid ? law_sigmoid(logits[i]) : logits[i];
+    __syncwarp();
+    if (routing.gating == cpu::Gating::Softmax) soften(shared.probabilities, experts);
+    for (int i = lane_index(); i < experts; i += 32) {
+        const float p = shared.probabilities[i];
+        shared.scores[i] = args.selection_bias != nullptr ? __fadd_rn(p, args.selection_bias[i]) : p;
+    }
+    __syncwarp();
+    if (routing.groups > 1) drop_weak_groups(routing, shared);
+
+    __shared__ unsigned long long taken[kMostExperts / 64];
+    for (int i = lane_index(); i < kMostExperts / 64; i += 32) taken[i] = 0;
+    __syncwarp();
+    for (int rank = 0; rank < used; ++rank) {
+        const int best = best_of(shared, experts, taken);
+        __syncwarp();
+        if (lane_index() == 0) {
+            taken[best / 64] |= 1ull << (best % 64);
+            shared.chosen[rank] = best;
+            shared.weights[rank] = shared.probabilities[best];
+        }
+        __syncwarp();
+    }
+    if (routing.gating == cpu::Gating::SoftmaxOfSelected) soften(shared.weights, used);
+    float factor = 1.0f;
+    if (routing.normalise) {
+        float sum = 0.0f;
+        for (int rank = 0; rank < used; ++rank) sum = __fadd_rn(sum, shared.weights[rank]);
+        factor = sum < kSmallestSum ? kSmallestSum : sum;
+    }
+    __syncwarp();
+    if (lane_index() < used) {
+        float weight = shared.weights[lane_index()];
+        if (routing.normalise) weight = __fdiv_rn(weight, factor);
+        shared.weights[lane_index()] = __fmul_rn(weight, routing.scale);
+    }
+    __syncwarp();
+}
+
+/// Writes the choice where the kernels and the host read it, and counts what is missing.
+__device__ void publish(const RouteArgs& args, std::int64_t token, RouteShared& shared) {
+    const int used = static_cast<int>(args.routing.used);
+    const int rank = lane_index();
+    bool misses = false;
+    if (rank < used) {
+        const std::int64_t pair = token * used + rank;
+        const std::int32_t expert = shared.chosen[rank];
+        const std::uint64_t slot = args.residents[expert];
+        args.experts[pair] = expert;
+        args.weights[pair] = shared.weights[rank];
+        args.slots[pair] = slot;
+        const std::int64_t routed =
+            (static_cast<std::int64_t>(args.layer) * args.max_tokens + token) * used + rank;
+        args.mailbox.experts[routed] = expert;
+        args.mailbox.weights[routed] = shared.weights[rank];
+        misses = slot == 0;
+    }
+    const int count = __popc(__ballot_sync(kFullWarp, misses));
+    if (rank == 0) shared.missing = count;
+}
+
+__device__ void hand_over(const RouteArgs& args, std::int64_t token) {
+    const Mailbox& to = args.mailbox;
+    const ActivationBuffer& from = args.x.quantised;
+    const int groups = (args.columns + 31) / 32;
+    if (from.quants != nullptr) {
+        const auto* quants = reinterpret_cast<const uint4*>(from.quants + token * from.groups * 32);
+        auto* posted = reinterpret_cast<uint4*>(to.quants + token * to.groups * 32);
+        for (int i = static_cast<int>(threadIdx.x); i < 2 * groups; i += kThreads) posted[i] = quants[i];
+        for (int g = static_cast<int>(threadIdx.x); g < groups; g += kThreads) {
+            const std::int64_t index = token * from.groups + g;
+            to.scales[token * to.groups + g] = from.scales[2 * index];
+            to.scaled_sums[token * to.groups + g] = from.scales[2 * index + 1];
+            reinterpret_cast<short2*>(to.half_sums)[token * to.groups + g] =
+                reinterpret_cast<const short2*>(from.half_sums)[index];
+        }
+    }
+    if (to.values == nullptr) return;
+    for (int i = static_cast<int>(threadIdx.x); i < args.columns; i += kThreads)
+        to.values[token * to.groups * 32 + i] = args.x.values[token * args.x.value_stride + i];
+}
+
+__global__ void __launch_bounds__(kThreads) route_kernel(const RouteArgs args) {
+    __shared__ RouteShared shared;
+    const std::int64_t token = blockIdx.x;
+    if (warp_index() == 0) {
+        choose(args, token, shared);
+        publish(args, token, shared);
+    }
+    __syncthreads();
+    if (shared.missing > 0) hand_over(args, token);
+    __threadfence_system();
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    if (shared.missing > 0)
+        atomicAdd(&args.counters.missing[args.layer], static_cast<unsigned>(shared.missing));
+    __threadfence();
+    // The last token's block knows that all others are done.
+    if (atomicAdd(&args.counters.routed[args.layer], 1u) + 1 != static_cast<unsigned>(args.tokens)) return;
+    const std::uint32_t missing = atomicAdd(&args.counters.missing[args.layer], 0u);
+    args.mailbox.missing[args.layer] = missing;
+    if (missing == 0) return;
+    __threadfence_system();
+    *args.mailbox.request = *args.counters.step * kEpochsPerStep + static_cast<unsigned>(args.layer) + 1;
+}
+
+}  // namespace
+
+void route(const RouteArgs& args, StreamHandle stream) {
+    route_kernel<<<static_cast<unsigned>(args.tokens), kThreads, 0, stream>>>(args);
+    check_launch("route");
+}
+
+}  // namespace coterie::cuda
