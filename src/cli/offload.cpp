@@ -1,18 +1,16 @@
 #include "cli/offload.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "cli/byte_size.h"
 #include "cli/model_options.h"
-#include "cli/plan/machine.h"
-#include "cli/plan/usage.h"
+#include "cli/plan/planning.h"
 #include "engine/engine.h"
 #include "engine/offload.h"
-#include "engine/placement_facts.h"
-#include "expert_cache/placement/placement.h"
 #include "expert_cache/policy/registry.h"
 #include "gguf/content_hash.h"
 #include "models/registry.h"
@@ -21,38 +19,20 @@ namespace coterie::cli {
 namespace {
 
 using expert_cache::Placement;
-using expert_cache::Refusal;
 using expert_cache::Strategy;
 
-Placement plan_for(const gguf::Archive& archive, const ModelOptions& options) {
-    const auto model = models::build_model(archive);
-    const PlacementFlags& flags = options.offload.placement;
-    std::vector<plan::PlannedDevice> devices = plan::planned_devices(flags.fake_gpu);
-    std::vector<expert_cache::DeviceFacts> facts_of_devices;
-    for (const plan::PlannedDevice& device : devices) facts_of_devices.push_back(device.facts);
-    expert_cache::PlacementRequest request = placement_request(flags, facts_of_devices, model->config.layers);
-    request.context = engine::context_or_default(options.context, model->config);
-    request.reserve_bytes += engine::Offload::overhead_bytes(*model, options.batch);
-    const engine::EngineOptions defaults;
-    engine::PlacementFacts facts = engine::placement_facts(
-        *model, {.cache = cache_format(options), .batch = options.batch, .snapshots = defaults.snapshots});
-    if (facts.kinds.empty()) {
+/// What the machine and the flags allow; assumptions stand where nothing can be measured before a run.
+plan::RunPlan plan_for(const gguf::Archive& archive, const ModelOptions& options) {
+    const plan::CostSetting costs{
+        .file = {}, .vram_bytes_per_second = 400e9, .handoff_seconds = 15e-6, .threads = options.threads};
+    plan::RunPlan planned = plan::plan_run(archive, options, costs, expert_cache::DensePlace::Cpu);
+    const auto& layers = planned.facts.model.layers;
+    if (std::none_of(layers.begin(), layers.end(), [](const auto& layer) { return layer.experts > 0; })) {
         fail(ErrorCode::InvalidArgument,
-             "{}: the model has no routed experts that a GPU could hold; run it without "
-             "--fake-gpu",
+             "{}: the model has no routed experts that a GPU could hold; run it without --fake-gpu",
              archive.name());
     }
-    const auto usage = plan::usage_counts(archive, facts.model, flags.profile);
-    const expert_cache::Costs costs = plan::planned_costs(
-        devices, facts.kinds,
-        {.file = {}, .vram_bytes_per_second = 400e9, .handoff_seconds = 15e-6, .threads = options.threads});
-    const expert_cache::PlacementResult result = expert_cache::plan_placement(
-        facts.model, facts_of_devices, costs, request, usage ? &*usage : nullptr);
-    if (const auto* refusal = std::get_if<Refusal>(&result)) {
-        fail(ErrorCode::OutOfMemory, "{}: {} bytes are missing; {}", refusal->problem, refusal->missing_bytes,
-             refusal->way_out);
-    }
-    return std::get<Placement>(result);
+    return planned;
 }
 
 expert_cache::ProfileShape shape_of(const gguf::Archive& archive) {
@@ -95,9 +75,9 @@ void add_offload_flags(CLI::App& command, OffloadFlags& flags) {
         ->group(group);
 }
 
-engine::OffloadOptions offload_options(const gguf::Archive& archive, const ModelOptions& options) {
+void add_offload(const gguf::Archive& archive, const ModelOptions& options, engine::EngineOptions& engine) {
     const OffloadFlags& flags = options.offload;
-    engine::OffloadOptions offload;
+    engine::OffloadOptions& offload = engine.offload;
     offload.prefetch = expert_cache::parse_prefetch(flags.prefetch);
     const expert_cache::PolicyKind& policy = expert_cache::find_policy(flags.policy);
     if (policy.needs == expert_cache::PolicyNeeds::Future) {
@@ -108,18 +88,21 @@ engine::OffloadOptions offload_options(const gguf::Archive& archive, const Model
         fail(ErrorCode::InvalidArgument, "--cache-policy {}: it needs --cache-profile FILE", flags.policy);
     }
     offload.policy = policy.name;
-    if (flags.placement.fake_gpu.empty()) return offload;
-    const Placement placement = plan_for(archive, options);
+    if (flags.placement.fake_gpu.empty()) return;
+    plan::RunPlan planned = plan_for(archive, options);
+    const Placement& placement = planned.placement;
     if (placement.strategy == Strategy::CpuOnly) {
         log::warn("the GPUs hold no experts: {}", placement.reason);
-        return offload;
+        return;
     }
     offload.fake_devices = parse_fake_devices(flags.placement.fake_gpu);
     for (const expert_cache::DevicePlan& device : placement.devices)
         offload.cache.slots.push_back(device.slots);
+    engine.window = planned.window.tokens;
+    if (flags.placement.window != "auto") offload.windows = engine::OffloadOptions::Windows::Fixed;
+    offload.costs = std::move(planned.costs);
     if (placement.strategy == Strategy::Static) offload.learning = expert_cache::Learning::Off;
     if (!flags.placement.profile.empty()) offload.profile = load_or_begin(archive, flags.placement.profile);
-    return offload;
 }
 
 void save_profile(engine::Engine& engine, const OffloadFlags& flags, SaveProfile when) {

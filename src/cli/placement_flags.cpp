@@ -86,6 +86,11 @@ void add_placement_flags(CLI::App& command, PlacementFlags& flags) {
         .add_option("--fake-gpu", flags.fake_gpu,
                     "simulated GPUs, such as 2x64M@1G/s: memory and the rate of the link to it")
         ->group(group);
+    command
+        .add_option("--window", flags.window,
+                    "tokens of a prompt that go through the layers together: auto, or a number")
+        ->capture_default_str()
+        ->group(group);
 }
 
 PlacementRequest placement_request(const PlacementFlags& flags,

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "devices/fake_spec.h"
 #include "expert_cache/cache_options.h"
+#include "expert_cache/costs/costs.h"
 #include "expert_cache/expert_cache.h"
 #include "expert_cache/policy/registry.h"
 #include "expert_cache/prefetch/prefetcher.h"
@@ -26,10 +27,18 @@ struct OffloadOptions {
     std::optional<expert_cache::RoutingProfile> profile;
     expert_cache::Prefetch prefetch = expert_cache::Prefetch::Off;
     expert_cache::Learning learning = expert_cache::Learning::On;
+    /// For the model's kinds of experts (placement_facts.h) and these devices; nothing: assumed.
+    std::optional<expert_cache::Costs> costs;
+    bool measures_costs = true;  ///< refines the costs by what steps take
     /// Slots or bytes; where both are empty, all of the devices' memory.
     expert_cache::CacheOptions cache;
     std::int32_t slots_per_layer = 0;  ///< of each device; 0: as many as its memory takes
     std::uint64_t memory_limit = 0;    ///< of each device, in bytes; 0: all of it
+    /// Of a prompt, up to EngineOptions::window.
+    enum class Windows {
+        Planned,  ///< as small as streams without a wait
+        Fixed,    ///< as large as allowed
+    } windows = Windows::Planned;
 
     bool enabled() const { return !fake_devices.empty(); }
 };

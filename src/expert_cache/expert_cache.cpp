@@ -220,6 +220,8 @@ std::optional<ExpertLease> ExpertCache::acquire(ExpertKey key) const {
     return std::nullopt;
 }
 
+bool ExpertCache::wanted(ExpertKey key) const { return state_->residency.at(key).wanted(); }
+
 std::int32_t ExpertCache::free_slots(std::int32_t device, std::int32_t layer) const {
     const DeviceCache& of = state_->at(device);
     return of.lost.load() ? 0 : of.slots.count(layer, SlotState::Free);
@@ -300,6 +302,10 @@ void ExpertCache::rebalance(const std::vector<std::vector<std::int32_t>>& slots)
         }
         apply_wanted(*state_, of);
     }
+}
+
+CopyTimes ExpertCache::take_copy_times(std::int32_t device, RamUse ram) {
+    return state_->at(device).uploader.take_times(ram);
 }
 
 std::int32_t ExpertCache::slots(std::int32_t device, std::int32_t layer) const {

@@ -15,6 +15,7 @@
 #include "expert_cache/slots/layer_shape.h"
 #include "expert_cache/uploads/cpu_reading.h"
 #include "expert_cache/uploads/host_expert.h"
+#include "expert_cache/uploads/uploader.h"
 
 namespace coterie::expert_cache {
 
@@ -117,6 +118,9 @@ class ExpertCache {
     std::optional<ResidentExpert> find(ExpertKey key) const;
     /// The same for longer than a step.
     std::optional<ExpertLease> acquire(ExpertKey key) const;
+    /// Whether the expert was admitted when it was last missed, but found no way in: a fetch is worth more
+    /// then. Lock-free.
+    bool wanted(ExpertKey key) const;
     /// How many fetches a step could make now.
     std::int32_t free_slots(std::int32_t device, std::int32_t layer) const;
 
@@ -140,6 +144,9 @@ class ExpertCache {
     std::uint64_t resize(std::int32_t device, std::uint64_t bytes);
     /// Changes the shares: [devices][layers] slots. Coldest experts go, the others stay.
     void rebalance(const std::vector<std::vector<std::int32_t>>& slots);
+
+    /// Uploads' copies since the last call, for measured costs.
+    CopyTimes take_copy_times(std::int32_t device, RamUse ram);
 
     std::int32_t slots(std::int32_t device, std::int32_t layer) const;
     CacheStatistics statistics() const;

@@ -89,6 +89,11 @@ void StreamOfDevice::launch(std::function<void()> kernel, Nanoseconds duration) 
     device_->timeline.enqueue(*queue_, std::move(work));
 }
 
+std::optional<std::chrono::nanoseconds> EventOfDevice::since(const Event& earlier) const {
+    fake::Timeline& timeline = device_->timeline;
+    return timeline.passed_at(*record_) - timeline.passed_at(*of_fake(earlier).shared());
+}
+
 void StreamOfDevice::record(Event& event) {
     device_->check_not_lost();
     device_->timeline.record(*queue_, of_fake(event).shared());

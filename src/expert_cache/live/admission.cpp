@@ -50,16 +50,18 @@ bool start_upload(CacheState& state, DeviceCache& device, ExpertKey key, std::in
     return true;
 }
 
-/// An expert that the policy admits takes a free slot, or a victim's.
-void admit(CacheState& state, ExpertKey key) {
-    if (upload_into_room(state, key)) return;
+/// An expert that the policy admits takes a free slot, or a victim's. False where it has to go on missing:
+/// all others are worth more.
+bool admit(CacheState& state, ExpertKey key) {
+    if (upload_into_room(state, key)) return true;
     const auto victim = choose_victim(state, key);
-    if (!victim) return;
+    if (!victim) return false;
     DeviceCache& device = state.at(victim->device);
     const std::int32_t expert = device.slots.expert(key.layer, victim->slot);
-    if (start_upload(state, device, key, expert)) return;
+    if (start_upload(state, device, key, expert)) return true;
     // No slot is spare: the victim goes first, and the next use of `key` finds its slot free.
     evict(state, device, key.layer, victim->slot);
+    return true;
 }
 
 void feed_policies(CacheState& state, const StepLog& log) {
@@ -80,13 +82,15 @@ void admit_missed(CacheState& state, const StepLog& log) {
     const std::uint64_t round = ++state.rounds;
     const std::size_t count = log.uses.size();
     const std::size_t start = count == 0 ? 0 : round * 37 % count;
-    for (std::size_t i = 0; i < count && uploads_wanted(state); ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
         const Use& use = log.uses[(start + i) % count];
         if (use.hit) continue;
         ExpertRecord& record = state.record(use.key);
         if (record.considered == round || is_here_or_coming(state, use.key)) continue;
         record.considered = round;
-        if (state.policy(use.key.layer).admits(use.key.expert, state.last_token)) admit(state, use.key);
+        bool wanted = state.policy(use.key.layer).admits(use.key.expert, state.last_token);
+        if (wanted && uploads_wanted(state)) wanted = admit(state, use.key);
+        state.residency.at(use.key).mark_wanted(wanted);
     }
 }
 
@@ -94,6 +98,7 @@ void admit_missed(CacheState& state, const StepLog& log) {
 void publish(CacheState& state, DeviceCache& device, ExpertKey key, std::int32_t slot) {
     device.slots.publish(key.layer, slot);
     state.residency.at(key).mark_fresh();
+    state.residency.at(key).mark_wanted(false);
     state.residency.publish(key, device.device_number, slot);
     state.policy(key.layer).inserted(key.expert, state.last_token);
     device.counts.uploaded_bytes += bytes_of(state, key);

@@ -16,6 +16,15 @@ using expert_cache::Work;
 /// A layer takes milliseconds; a device that needs longer than this does not answer any more.
 constexpr std::chrono::seconds kWatchdog{5};
 
+/// What fetching a wanted expert is worth, as a share of the time that RAM needs for it: its upload is saved.
+/// From simulation (docs/expert_cache_simulated.md).
+constexpr double kFetchGain = 0.3;
+
+std::int64_t matrix_bytes(const ExpertJob& job) {
+    const auto bytes = [](const ExpertTensor& matrix) { return matrix.row_bytes * matrix.rows; };
+    return bytes(job.gate) + bytes(job.up) + bytes(job.down);
+}
+
 }  // namespace
 
 HybridExperts::HybridExperts(Parts parts, const DeviceLimits& largest, std::int64_t output_width)
@@ -68,6 +77,7 @@ void HybridExperts::lend_memory(DeviceWork& work, std::int32_t device, const Dev
 void HybridExperts::end_step() {
     step_.reset();
     tokens_ += step_tokens_;
+    observe_copies();
     for (DeviceWork& work : devices_) {
         work.ring.reset();
         work.loan.reset();
@@ -80,14 +90,11 @@ void HybridExperts::run(int layer, const cpu::KernelTable& kernels, const Expert
     observe_routing(layer, chosen, per_token);
     plan_layer(layer, plan);
     dispatch(layer, plan, inputs);
-    {
-        const expert_cache::CpuReading::Scope reading(parts_.cache.cpu_reading());
-        if (!cpu_jobs_.empty()) {
-            parts_.pass.compute(kernels, plan, cpu_jobs_, inputs, cpu_outputs_.data(), output_width_);
-        }
-    }
+    if (!cpu_jobs_.empty()) compute_on_cpu(layer, kernels, plan, inputs);
     failed_jobs_.clear();
-    for (DeviceWork& work : devices_) collect(work, failed_jobs_);
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+        if (collect(devices_[d], failed_jobs_)) observe_device(layer, d);
+    }
     if (!failed_jobs_.empty()) {
         statistics_.recomputed += failed_jobs_.size();
         parts_.pass.compute(kernels, plan, failed_jobs_, inputs, cpu_outputs_.data(), output_width_);
@@ -95,6 +102,66 @@ void HybridExperts::run(int layer, const cpu::KernelTable& kernels, const Expert
     combine_outputs(parts_.pool, kernels, plan, output_of_, out, out_stride,
                     static_cast<std::int64_t>(inputs.size()), output_width_);
     if (prompt_) step_->refresh();
+}
+
+void HybridExperts::compute_on_cpu(int layer, const cpu::KernelTable& kernels, const ExpertPlan& plan,
+                                   std::span<const ActivationRow> inputs) {
+    const expert_cache::CpuReading::Scope reading(parts_.cache.cpu_reading());
+    const auto start = std::chrono::steady_clock::now();
+    parts_.pass.compute(kernels, plan, cpu_jobs_, inputs, cpu_outputs_.data(), output_width_);
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    if (parts_.measures_costs) observe_cpu(layer, taken.count());
+}
+
+/// Of a pass that computed a shared expert too, the routed ones get their part by bytes and rows.
+void HybridExperts::observe_cpu(int layer, double seconds) {
+    double all = 0;
+    double routed = 0;
+    std::int64_t experts = 0;
+    std::int64_t rows = 0;
+    for (const ExpertJob& job : cpu_jobs_) {
+        const double work = static_cast<double>(job.count * matrix_bytes(job));
+        all += work;
+        if (job.expert == kNotRouted) continue;
+        routed += work;
+        ++experts;
+        rows += job.count;
+    }
+    if (experts == 0) return;
+    averages_.cpu_computed(kind_of(layer), experts, rows,
+                           static_cast<std::uint64_t>(experts) * parts_.catalog.layout(layer).bytes,
+                           seconds * routed / all);
+}
+
+void HybridExperts::observe_device(int layer, std::size_t device) {
+    const DeviceWork& work = devices_[device];
+    const LayerTimes times = work.experts->times();
+    if (!parts_.measures_costs) return;
+    if (times.handoff_seconds > 0) averages_.device_handed_off(device, times.handoff_seconds);
+    if (times.compute_seconds <= 0) return;
+    std::int64_t rows = 0;
+    for (const ExpertJob& job : work.jobs) rows += job.count;
+    const std::uint64_t bytes = work.jobs.size() * parts_.catalog.layout(layer).bytes;
+    averages_.device_computed(device, kind_of(layer), static_cast<std::int64_t>(work.jobs.size()), rows,
+                              bytes, times.compute_seconds);
+}
+
+/// The step's uploads, each of them taken as an average one.
+void HybridExperts::observe_copies() {
+    using expert_cache::RamUse;
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+        for (const RamUse ram : {RamUse::Alone, RamUse::Contended}) {
+            const expert_cache::CopyTimes times =
+                parts_.cache.take_copy_times(static_cast<std::int32_t>(d), ram);
+            if (times.copies == 0 || !parts_.measures_costs) continue;
+            averages_.copied(d, times.bytes / times.copies, times.seconds / static_cast<double>(times.copies),
+                             ram);
+        }
+    }
+}
+
+std::size_t HybridExperts::kind_of(int layer) const {
+    return static_cast<std::size_t>(parts_.catalog.kinds()[static_cast<std::size_t>(layer)]);
 }
 
 void HybridExperts::observe_routing(int layer, std::span<const std::int32_t> chosen, std::int32_t per_token) {
@@ -126,13 +193,18 @@ void HybridExperts::prefetch(int layer, std::span<const std::int32_t> guessed) {
 
 void HybridExperts::plan_layer(int layer, const ExpertPlan& plan) {
     used_.clear();
+    const auto gain =
+        static_cast<float>(kFetchGain * static_cast<double>(parts_.catalog.layout(layer).bytes) /
+                           parts_.costs.ram_bytes_per_second);
     for (const ExpertJob& job : plan.jobs) {
         if (job.expert == kNotRouted) continue;
         const auto where = parts_.cache.find({layer, job.expert});
         const bool serves = where && devices_[static_cast<std::size_t>(where->device)].serves;
         used_.push_back({.expert = job.expert,
                          .tokens = static_cast<std::int32_t>(job.count),
-                         .device = serves ? where->device : kNoDevice});
+                         .device = serves ? where->device : kNoDevice,
+                         .fetch_gain_seconds =
+                             !prompt_ && !where && parts_.cache.wanted({layer, job.expert}) ? gain : 0});
     }
     for (std::size_t d = 0; d < devices_.size(); ++d) {
         const auto device = static_cast<std::int32_t>(d);
@@ -143,7 +215,7 @@ void HybridExperts::plan_layer(int layer, const ExpertPlan& plan) {
         .used = used_,
         .spare_slots = spare_slots_,
         .expert_bytes = parts_.catalog.layout(layer).bytes,
-        .kind = parts_.catalog.kinds()[static_cast<std::size_t>(layer)],
+        .kind = static_cast<std::int32_t>(kind_of(layer)),
     };
     if (!used_.empty()) expert_cache::plan_step(problem, parts_.costs, workspace_, assignments_);
 }
@@ -208,14 +280,15 @@ std::optional<DeviceAddress> HybridExperts::locate(DeviceWork& work, ExpertKey k
     return slot;
 }
 
-void HybridExperts::collect(DeviceWork& work, std::vector<ExpertJob>& failed) {
-    if (work.jobs.empty()) return;
+/// Whether the device has delivered.
+bool HybridExperts::collect(DeviceWork& work, std::vector<ExpertJob>& failed) {
+    if (work.jobs.empty()) return false;
     const EventState state = work.serves ? work.experts->wait(kWatchdog) : EventState::Failed;
     if (state != EventState::Reached) {
         if (work.experts->device().lost()) give_up(work, "it is lost");
         if (state == EventState::Pending) give_up(work, "it does not answer");
         failed.insert(failed.end(), work.jobs.begin(), work.jobs.end());
-        return;
+        return false;
     }
     std::int64_t row = 0;
     for (const ExpertJob& job : work.jobs) {
@@ -223,6 +296,7 @@ void HybridExperts::collect(DeviceWork& work, std::vector<ExpertJob>& failed) {
             output_of_[static_cast<std::size_t>(a)] = work.experts->output(row++);
         }
     }
+    return true;
 }
 
 void HybridExperts::give_up(DeviceWork& work, std::string_view why) {

@@ -11,6 +11,7 @@
 #include "engine/forward/hybrid/device_experts.h"
 #include "engine/forward/hybrid/expert_catalog.h"
 #include "engine/forward/hybrid/prompt_ring.h"
+#include "expert_cache/costs/cost_averages.h"
 #include "expert_cache/costs/costs.h"
 #include "expert_cache/expert_cache.h"
 #include "expert_cache/planner/plan_step.h"
@@ -48,7 +49,9 @@ class HybridExperts {
         const ExpertCatalog& catalog;
         expert_cache::ExpertCache& cache;
         std::vector<std::unique_ptr<DeviceExperts>> devices;
-        expert_cache::Costs costs;
+        expert_cache::Costs costs;  ///< to begin with
+        /// Whether they are refined by what steps take. Not where time is simulated: the CPU's is not.
+        bool measures_costs = true;
         expert_cache::Prefetch prefetch = expert_cache::Prefetch::Off;
         expert_cache::RoutingProfile* profile = nullptr;  ///< counts what is learnt from; null: nothing does
     };
@@ -70,6 +73,7 @@ class HybridExperts {
 
     const expert_cache::PrefetchStatistics& prefetch_statistics() const { return prefetcher_.statistics(); }
     const HybridStatistics& statistics() const { return statistics_; }
+    const expert_cache::Costs& costs() const { return parts_.costs; }
 
   private:
     struct DeviceWork {
@@ -89,7 +93,13 @@ class HybridExperts {
                    expert_cache::Assignment assignment, std::span<const ActivationRow> inputs);
     std::optional<DeviceAddress> locate(DeviceWork& work, expert_cache::ExpertKey key,
                                         expert_cache::Assignment assignment);
-    void collect(DeviceWork& work, std::vector<ExpertJob>& failed);
+    bool collect(DeviceWork& work, std::vector<ExpertJob>& failed);
+    void compute_on_cpu(int layer, const cpu::KernelTable& kernels, const ExpertPlan& plan,
+                        std::span<const ActivationRow> inputs);
+    void observe_cpu(int layer, double seconds);
+    void observe_device(int layer, std::size_t device);
+    void observe_copies();
+    std::size_t kind_of(int layer) const;
     void give_up(DeviceWork& work, std::string_view why);
 
     Parts parts_;
@@ -101,6 +111,7 @@ class HybridExperts {
     std::int64_t tokens_ = 0;  ///< of all steps before this one
     std::int64_t step_tokens_ = 0;
     HybridStatistics statistics_;
+    expert_cache::CostAverages averages_{parts_.costs};
 
     expert_cache::Prefetcher prefetcher_;
     expert_cache::StepWorkspace workspace_;
