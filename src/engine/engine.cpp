@@ -120,6 +120,10 @@ void Engine::load(LoadProgress progress) const {
 
 Offload* Engine::offload() { return compute_->offload ? &*compute_->offload : nullptr; }
 
+void Engine::request_ended() {
+    if (compute_->offload) compute_->offload->between_requests();
+}
+
 int Engine::threads() const { return compute_->threads.size(); }
 
 Sequence Engine::make_sequence() {

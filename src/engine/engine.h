@@ -95,6 +95,9 @@ class Engine {
 
     Sequence make_sequence();
 
+    /// Between requests, while none runs: what devices hold may be shared out anew. Changes no result.
+    void request_ended();
+
     /// The experts on devices; null where the CPU computes all.
     Offload* offload();
 

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "engine/forward/hybrid/fake_device_experts.h"
 #include "engine/prompt_window.h"
+#include "expert_cache/placement/slot_trade.h"
 
 namespace coterie::engine {
 namespace {
@@ -192,6 +193,36 @@ std::int64_t Offload::plan_window(std::int64_t tokens, std::int64_t batch) const
                         .lent_bytes = *lent},
                        layers));
     return std::max(plan.tokens, batch);
+}
+
+void Offload::between_requests() {
+    cache_->restore();
+    const std::uint64_t tokens = cache_->statistics().tokens;
+    const bool learns = options_.learning == expert_cache::Learning::On && options_.profile.has_value();
+    if (!learns || options_.rebalance_tokens == 0) return;
+    if (tokens - balanced_tokens_ < options_.rebalance_tokens) return;
+    balanced_tokens_ = tokens;
+    rebalance();
+}
+
+void Offload::rebalance() {
+    expert_cache::SlotTrade trade(facts_.model, usage(), hybrid_->costs(), options_.cache.spare_slots);
+    for (std::int32_t d = 0; d < machine_->size(); ++d) {
+        std::vector<std::int32_t> slots;
+        for (std::int32_t l = 0; l < catalog_.layers(); ++l) slots.push_back(cache_->slots(d, l));
+        trade.add_device(std::move(slots));
+    }
+    if (const auto better = trade.better()) cache_->rebalance(*better);
+}
+
+expert_cache::UsageCounts Offload::usage() const {
+    expert_cache::UsageCounts counts;
+    for (int layer = 0; layer < catalog_.layers(); ++layer) {
+        const std::vector<float> uses = options_.profile->uses(layer);
+        const auto experts = catalog_.shapes()[static_cast<std::size_t>(layer)].experts;
+        counts.emplace_back(uses.begin(), uses.begin() + experts);
+    }
+    return counts;
 }
 
 std::int32_t Offload::missing_experts(int layer) const {

@@ -34,6 +34,10 @@ class Offload {
     /// Tokens of each step for a prompt of which `tokens` are still to be read; at least `batch` of them.
     std::int64_t plan_window(std::int64_t tokens, std::int64_t batch) const;
 
+    /// Between requests, while no step runs: gives layers the slots back that they lack, and shares the slots
+    /// out anew where the profile has moved enough for it to pay.
+    void between_requests();
+
     HybridExperts& experts() const { return *hybrid_; }
     expert_cache::ExpertCache& cache() const { return *cache_; }
     /// What is counted of this run; null where no profile was given.
@@ -48,6 +52,8 @@ class Offload {
     void make_cache();
     std::int32_t missing_experts(int layer) const;  ///< that no device holds now
     void preload();
+    void rebalance();
+    expert_cache::UsageCounts usage() const;
 
     OffloadOptions options_;
     const DeviceLimits largest_;
@@ -58,6 +64,7 @@ class Offload {
     std::unique_ptr<FakeMachine> machine_;
     std::unique_ptr<expert_cache::ExpertCache> cache_;
     std::unique_ptr<HybridExperts> hybrid_;
+    std::uint64_t balanced_tokens_ = 0;  ///< counted when the shares were last looked at
 };
 
 }  // namespace coterie::engine

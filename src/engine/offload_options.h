@@ -34,6 +34,9 @@ struct OffloadOptions {
     expert_cache::CacheOptions cache;
     std::int32_t slots_per_layer = 0;  ///< of each device; 0: as many as its memory takes
     std::uint64_t memory_limit = 0;    ///< of each device, in bytes; 0: all of it
+    /// Slots may be shared out anew between requests after so many tokens, where there is a profile; 0:
+    /// never.
+    std::uint64_t rebalance_tokens = 4096;
     /// Of a prompt, up to EngineOptions::window.
     enum class Windows {
         Planned,  ///< as small as streams without a wait

@@ -19,7 +19,8 @@ struct DeviceStatistics {
     Nanoseconds waited{0};       ///< by `borrow`, `resize` and `rebalance`
     std::uint64_t resident = 0;  ///< experts now
     std::uint64_t mapped_bytes = 0;
-    bool lost = false;
+    bool out = false;   ///< left out now: lost, or until it is tried again
+    bool lost = false;  ///< for good
 };
 
 /// Counts since the cache was made. A token that uses an expert is a hit or a miss.

@@ -105,7 +105,8 @@ class MemoryLoan {
 /// Any expert may be on any device: a free slot first, else the device whose victim the policy names.
 ///
 /// A copy that fails leaves its expert to the CPU. A device that is lost leaves the cache with one line in
-/// the log; its steps' streams fail, and everything goes on from RAM.
+/// the log; its steps' streams fail, and everything goes on from RAM. One that keeps refusing or failing
+/// leaves for a while that grows, and comes back empty.
 ///
 /// Thread-safe. Steps, leases and loans must go before the cache, the devices and the clock after it.
 class ExpertCache {
@@ -144,6 +145,8 @@ class ExpertCache {
     std::uint64_t resize(std::int32_t device, std::uint64_t bytes);
     /// Changes the shares: [devices][layers] slots. Coldest experts go, the others stay.
     void rebalance(const std::vector<std::vector<std::int32_t>>& slots);
+    /// Gives layers the slots back that they lack since a device refused memory or was out for a while.
+    void restore();
 
     /// Uploads' copies since the last call, for measured costs.
     CopyTimes take_copy_times(std::int32_t device, RamUse ram);

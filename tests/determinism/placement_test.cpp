@@ -110,7 +110,11 @@ class PlacementTest : public testing::TestWithParam<TestModel> {
         FakeDevice& device =
             machine.device(static_cast<int>(draw(static_cast<std::uint64_t>(machine.size()))));
         if (device.lost()) return;
-        switch (draw(12)) {
+        switch (draw(14)) {
+            case 5:
+                return device.refuse_call(1 + static_cast<int>(draw(20)));
+            case 6:
+                return device.refuse_allocation(1 + static_cast<int>(draw(2)));
             case 0:
                 return device.fail_copy(1 + static_cast<int>(draw(4)));
             case 1:

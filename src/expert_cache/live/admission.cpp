@@ -72,9 +72,8 @@ void feed_policies(CacheState& state, const StepLog& log) {
 }
 
 bool uploads_wanted(const CacheState& state) {
-    return std::any_of(state.devices.begin(), state.devices.end(), [](const auto& device) {
-        return !device->lost.load() && device->uploader.room() > 0;
-    });
+    return std::any_of(state.devices.begin(), state.devices.end(),
+                       [](const auto& device) { return !device->out.load() && device->uploader.room() > 0; });
 }
 
 /// Each missed expert once, from another layer on each time, so that none is served last for ever.
@@ -103,6 +102,7 @@ void publish(CacheState& state, DeviceCache& device, ExpertKey key, std::int32_t
     state.policy(key.layer).inserted(key.expert, state.last_token);
     device.counts.uploaded_bytes += bytes_of(state, key);
     device.failures_in_a_row = 0;
+    device.retry.succeeded();
 }
 
 /// The expert that an upload was to replace, if it is still where it was.
@@ -124,7 +124,7 @@ void settle_fetch(CacheState& state, DeviceCache& device, Fetch& fetch) {
     const EventState done = fetch.done->state();
     if (done == EventState::Pending) {
         if (state.clock.now() - fetch.started > state.options.uploads.watchdog) {
-            drop(state, device, "a copy does not end");
+            drop(state, device, "a copy does not end", Absence::ForGood);
         }
         return;
     }
@@ -137,10 +137,8 @@ void settle_fetch(CacheState& state, DeviceCache& device, Fetch& fetch) {
         trim(state, device, fetch.key.layer, fetch.slot);
         return;
     }
-    ++device.counts.failures;
-    ++device.failures_in_a_row;
     give_up_arrival(state, device, fetch.key, fetch.slot);
-    check_lost(state, device);
+    count_failure(state, device);
 }
 
 /// Queues the copies of a fetch. Whether all of them were taken.
@@ -155,6 +153,17 @@ bool queue_copies(const HostExpert& from, DeviceAddress to, const DeviceCache& d
     } catch (const Error&) {  // refused: the expert stays with the CPU
         return false;
     }
+}
+
+/// A slot that the running step's stream may still write: free when that step has ended.
+void give_up_unmarked(CacheState& state, DeviceCache& device, Fetch& fetch) {
+    fetch.under_way = false;
+    --device.fetches_under_way;
+    state.record(fetch.key).arriving = false;
+    device.slots.publish(fetch.key.layer, fetch.slot);
+    device.slots.retire(fetch.key.layer, fetch.slot, state.epochs.retire());
+    device.retired.push_back({fetch.key.layer, fetch.slot});
+    count_failure(state, device);
 }
 
 Fetch* free_fetch(DeviceCache& device) {
@@ -189,13 +198,11 @@ bool upload_ahead(CacheState& state, ExpertKey key) {
 }
 
 void settle_upload(CacheState& state, DeviceCache& device, const UploadResult& result) {
-    if (device.lost.load()) return;  // its slots are given up already
+    if (device.out.load()) return;  // its slots are given up already
     if (result.outcome != UploadOutcome::Done) {
         give_up_arrival(state, device, result.key, result.slot);
         if (result.outcome == UploadOutcome::Cancelled) return;
-        ++device.counts.failures;
-        ++device.failures_in_a_row;
-        check_lost(state, device);
+        count_failure(state, device);
         return;
     }
     const std::int32_t victim = std::exchange(state.record(result.key).victim, -1);
@@ -209,7 +216,7 @@ void settle_upload(CacheState& state, DeviceCache& device, const UploadResult& r
 void settle_fetches(CacheState& state, DeviceCache& device) {
     if (device.fetches_under_way == 0) return;
     for (Fetch& fetch : device.fetches) {
-        if (device.lost.load()) return;
+        if (device.out.load()) return;
         if (fetch.under_way) settle_fetch(state, device, fetch);
     }
 }
@@ -218,7 +225,7 @@ std::optional<DeviceAddress> start_fetch(CacheState& state, ExpertKey key, std::
                                          Stream& stream) {
     DeviceCache& device = state.at(number);
     Fetch* fetch = free_fetch(device);
-    if (device.lost.load() || !fetch || is_here_or_coming(state, key)) return std::nullopt;
+    if (device.out.load() || !fetch || is_here_or_coming(state, key)) return std::nullopt;
     const auto slot = device.slots.claim(key.layer, key.expert);
     if (!slot) return std::nullopt;
     const DeviceAddress to = device.slots.address(key.layer, *slot);
@@ -232,8 +239,8 @@ std::optional<DeviceAddress> start_fetch(CacheState& state, ExpertKey key, std::
     ++device.fetches_under_way;
     try {
         stream.record(*fetch->done);
-    } catch (const Error&) {  // nothing can say any more when the slot is written
-        drop(state, device, "it does not answer");
+    } catch (const Error&) {  // only the step's end says any more when the slot is written
+        give_up_unmarked(state, device, *fetch);
         return std::nullopt;
     }
     check_lost(state, device);

@@ -69,6 +69,8 @@ class Uploader {
     /// The copies that ended since the last call, apart where the CPU read RAM beside them. Empty where the
     /// device does not time its events.
     CopyTimes take_times(RamUse ram);
+    /// Nothing waits or is under way. For the thread that pumps.
+    bool idle() const { return !recovering_ && first_.load() == tail_.load(); }
     /// Whether a copy has outlasted the watchdog.
     bool stuck() const { return stuck_.load(); }
 

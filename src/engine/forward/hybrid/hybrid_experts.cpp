@@ -35,7 +35,11 @@ HybridExperts::HybridExperts(Parts parts, const DeviceLimits& largest, std::int6
       spare_slots_(parts_.devices.size()),
       cpu_outputs_(static_cast<std::size_t>(largest.assignments * output_width)),
       output_of_(static_cast<std::size_t>(largest.assignments)) {
-    for (auto& experts : parts_.devices) devices_.emplace_back().experts = std::move(experts);
+    for (auto& experts : parts_.devices) {
+        DeviceWork& work = devices_.emplace_back();
+        work.experts = std::move(experts);
+        work.drained = work.experts->device().create_event();
+    }
     const auto jobs = static_cast<std::size_t>(largest.assignments);
     used_.reserve(jobs);
     assignments_.resize(jobs);
@@ -49,10 +53,11 @@ void HybridExperts::begin_step(std::int64_t tokens, std::int64_t assignments,
     prompt_ = tokens > kDecodeTokens;
     learns_ = !prompt_ && learning == expert_cache::Learning::On;
     step_tokens_ = tokens;
+    ++steps_;
     for (std::size_t d = 0; d < devices_.size(); ++d) {
         DeviceWork& work = devices_[d];
-        work.serves = work.usable;
-        if (work.usable && prompt_) lend_memory(work, static_cast<std::int32_t>(d), {tokens, assignments});
+        work.serves = !work.gone && work.retry.may_try(steps_);
+        if (work.serves && prompt_) lend_memory(work, static_cast<std::int32_t>(d), {tokens, assignments});
     }
     step_.emplace(
         parts_.cache.begin_step(learns_ ? expert_cache::Learning::On : expert_cache::Learning::Off));
@@ -70,11 +75,16 @@ void HybridExperts::lend_memory(DeviceWork& work, std::int32_t device, const Dev
         work.loan.emplace(std::move(*loan));
         work.ring.emplace(work.experts->device(), work.loan->address() + aligned, largest);
     } catch (const Error& error) {
-        give_up(work, error.what());
+        sit_out(work, error.what());
     }
 }
 
 void HybridExperts::end_step() {
+    for (DeviceWork& work : devices_) {
+        if (work.drains) drain(work);
+        if (work.serves && work.served) work.retry.succeeded();
+        work.served = false;
+    }
     step_.reset();
     tokens_ += step_tokens_;
     observe_copies();
@@ -238,7 +248,7 @@ void HybridExperts::dispatch(int layer, const ExpertPlan& plan, std::span<const 
         try {
             work.experts->finish();
         } catch (const Error& error) {
-            give_up(work, error.what());
+            sit_out(work, error.what());
         }
     }
 }
@@ -257,7 +267,7 @@ bool HybridExperts::queue_job(int layer, const ExpertPlan& plan, const ExpertJob
         work.experts->compute(job, parts_.catalog.layout(layer), *slot, plan.tokens);
         if (assignment.work == Work::Fetch && prompt_) work.ring->consumed(work.experts->stream());
     } catch (const Error& error) {
-        give_up(work, error.what());
+        sit_out(work, error.what());
         return false;
     }
     work.jobs.push_back(job);
@@ -296,15 +306,44 @@ bool HybridExperts::collect(DeviceWork& work, std::vector<ExpertJob>& failed) {
             output_of_[static_cast<std::size_t>(a)] = work.experts->output(row++);
         }
     }
+    work.served = true;
     return true;
 }
 
+/// A call was refused: the CPU does the rest of the step, and the device is tried again some steps later.
+void HybridExperts::sit_out(DeviceWork& work, std::string_view why) {
+    if (work.experts->device().lost()) return give_up(work, why);
+    if (!work.retry.failing()) {
+        log::warn("{}: {}; its experts run on the CPU until it works again",
+                  work.experts->device().info().name, why);
+    }
+    work.retry.failed(steps_);
+    work.serves = false;
+    work.drains = true;
+}
+
 void HybridExperts::give_up(DeviceWork& work, std::string_view why) {
-    if (work.usable) {
+    if (!work.gone) {
         log::warn("{}: {}; its experts run on the CPU from now on", work.experts->device().info().name, why);
     }
-    work.usable = false;
+    work.gone = true;
     work.serves = false;
+    work.drains = false;
+}
+
+/// Before what a device was given changes, what it has begun must be over.
+void HybridExperts::drain(DeviceWork& work) {
+    work.drains = false;
+    Stream& stream = work.experts->stream();
+    try {
+        stream.record(*work.drained);
+        const EventState state = work.drained->wait(kWatchdog);
+        if (state == EventState::Pending) return give_up(work, "it does not answer");
+        if (state == EventState::Failed) stream.synchronise();
+    } catch (const Error&) {  // its failure has been told; a lost device has nothing under way
+        if (work.experts->device().lost()) return give_up(work, "it is lost");
+        work.drains = true;  // until its stream takes the call
+    }
 }
 
 }  // namespace coterie::engine

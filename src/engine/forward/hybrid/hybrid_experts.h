@@ -11,6 +11,7 @@
 #include "engine/forward/hybrid/device_experts.h"
 #include "engine/forward/hybrid/expert_catalog.h"
 #include "engine/forward/hybrid/prompt_ring.h"
+#include "expert_cache/backoff.h"
 #include "expert_cache/costs/cost_averages.h"
 #include "expert_cache/costs/costs.h"
 #include "expert_cache/expert_cache.h"
@@ -37,7 +38,7 @@ struct HybridStatistics {
 ///
 /// For each layer the planner says what every expert does. Devices' work is queued first, then the CPU
 /// computes the rest, then the devices' outputs are awaited. What a device does not deliver the CPU computes
-/// again.
+/// again. A device that refuses a call sits out some steps, ever more while it goes on; a lost one all.
 ///
 /// Prompts (more than kDecodeTokens tokens) borrow the coldest slots' memory for their buffers and a ring,
 /// through which missing experts are copied ahead of the products; it is given back at the step's end.
@@ -80,9 +81,13 @@ class HybridExperts {
         std::unique_ptr<DeviceExperts> experts;
         std::optional<expert_cache::MemoryLoan> loan;
         std::optional<PromptRing> ring;
-        std::vector<ExpertJob> jobs;  ///< of this layer, in the order of computation
-        bool usable = true;           ///< false once it does not answer
-        bool serves = false;          ///< in this step: usable, and its memory suffices
+        std::vector<ExpertJob> jobs;           ///< of this layer, in the order of computation
+        expert_cache::Backoff retry{1, 1024};  ///< steps, after refused calls
+        bool gone = false;                     ///< lost, or does not answer: out for good
+        bool serves = false;                   ///< in this step, as far as it has come
+        bool served = false;                   ///< delivered something in this step
+        bool drains = false;                   ///< what it had begun may still run
+        std::unique_ptr<Event> drained;
     };
 
     void observe_routing(int layer, std::span<const std::int32_t> chosen, std::int32_t per_token);
@@ -100,7 +105,9 @@ class HybridExperts {
     void observe_device(int layer, std::size_t device);
     void observe_copies();
     std::size_t kind_of(int layer) const;
+    void sit_out(DeviceWork& work, std::string_view why);
     void give_up(DeviceWork& work, std::string_view why);
+    void drain(DeviceWork& work);
 
     Parts parts_;
     const std::int64_t output_width_;
@@ -109,6 +116,7 @@ class HybridExperts {
     bool prompt_ = false;
     bool learns_ = false;
     std::int64_t tokens_ = 0;  ///< of all steps before this one
+    std::int64_t steps_ = 0;
     std::int64_t step_tokens_ = 0;
     HybridStatistics statistics_;
     expert_cache::CostAverages averages_{parts_.costs};
