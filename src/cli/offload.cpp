@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 
 #include "base/error.h"
@@ -9,11 +10,11 @@
 #include "cli/byte_size.h"
 #include "cli/model_options.h"
 #include "cli/plan/planning.h"
+#include "cli/profile_path.h"
 #include "engine/engine.h"
 #include "engine/offload.h"
 #include "expert_cache/policy/registry.h"
 #include "gguf/content_hash.h"
-#include "models/registry.h"
 
 namespace coterie::cli {
 namespace {
@@ -35,20 +36,47 @@ plan::RunPlan plan_for(const gguf::Archive& archive, const ModelOptions& options
     return planned;
 }
 
-expert_cache::ProfileShape shape_of(const gguf::Archive& archive) {
-    const auto model = models::build_model(archive);
+expert_cache::ProfileShape shape_of(const gguf::Archive& archive, const models::ModelConfig& config) {
     return {.model_hash = gguf::content_hash(archive),
-            .layers = static_cast<std::int32_t>(model->config.layers),
-            .experts = static_cast<std::int32_t>(model->config.experts)};
+            .layers = static_cast<std::int32_t>(config.layers),
+            .experts = static_cast<std::int32_t>(config.experts)};
 }
 
-/// What earlier runs counted, or an empty profile to begin with.
-expert_cache::RoutingProfile load_or_begin(const gguf::Archive& archive, const std::string& path) {
-    const expert_cache::ProfileShape shape = shape_of(archive);
-    expert_cache::ProfileLoad load = expert_cache::load_profile(path, shape);
+/// What earlier runs counted, or an empty profile to begin with; nothing where none is wanted.
+std::optional<expert_cache::RoutingProfile> open_profile(const gguf::Archive& archive,
+                                                         const models::ModelConfig& config,
+                                                         const OffloadFlags& flags) {
+    const expert_cache::ProfileShape shape = shape_of(archive, config);
+    const ProfilePath path = profile_path(flags.placement.profile, shape.model_hash);
+    const bool needed = expert_cache::find_policy(flags.policy).needs == expert_cache::PolicyNeeds::Profile;
+    if (path.file.empty() && needed) {
+        fail(ErrorCode::InvalidArgument, "--cache-policy {}: it needs --cache-profile FILE", flags.policy);
+    }
+    if (path.file.empty()) return std::nullopt;
+    expert_cache::ProfileLoad load = expert_cache::load_profile(path.file, shape);
     if (!load.ignored.empty()) log::warn("{}", load.ignored);
-    if (load.profile) return std::move(*load.profile);
+    if (load.profile) return std::move(load.profile);
+    if (needed) {
+        fail(ErrorCode::InvalidArgument,
+             "--cache-policy {}: it needs what earlier runs counted, and {} has nothing of it; run with "
+             "another "
+             "policy first, or name a profile with --cache-profile FILE",
+             flags.policy, path.file);
+    }
+    if (flags.profile == OffloadFlags::Profile::Reads) return std::nullopt;
     return expert_cache::RoutingProfile(shape);
+}
+
+/// The default's folder may not be there yet.
+void write_profile(const expert_cache::RoutingProfile& profile, const ProfilePath& path) {
+    if (!path.is_default) return profile.save(path.file);
+    try {
+        std::filesystem::create_directories(std::filesystem::path(path.file).parent_path());
+        profile.save(path.file);
+    } catch (const std::exception& error) {
+        log::warn("the routing profile is not kept: {}; --cache-profile FILE says where else, off ends this",
+                  error.what());
+    }
 }
 
 double percent(std::uint64_t part, std::uint64_t whole) {
@@ -84,9 +112,6 @@ void add_offload(const gguf::Archive& archive, const ModelOptions& options, engi
         fail(ErrorCode::InvalidArgument,
              "--cache-policy {}: it knows the future and serves coterie replay only", flags.policy);
     }
-    if (policy.needs == expert_cache::PolicyNeeds::Profile && flags.placement.profile.empty()) {
-        fail(ErrorCode::InvalidArgument, "--cache-policy {}: it needs --cache-profile FILE", flags.policy);
-    }
     offload.policy = policy.name;
     if (flags.placement.fake_gpu.empty()) return;
     plan::RunPlan planned = plan_for(archive, options);
@@ -102,16 +127,17 @@ void add_offload(const gguf::Archive& archive, const ModelOptions& options, engi
     if (flags.placement.window != "auto") offload.windows = engine::OffloadOptions::Windows::Fixed;
     offload.costs = std::move(planned.costs);
     if (placement.strategy == Strategy::Static) offload.learning = expert_cache::Learning::Off;
-    if (!flags.placement.profile.empty()) offload.profile = load_or_begin(archive, flags.placement.profile);
+    offload.profile = open_profile(archive, planned.model->config, flags);
+    offload.trains_profile = flags.profile == OffloadFlags::Profile::Learns;
 }
 
 void save_profile(engine::Engine& engine, const OffloadFlags& flags, SaveProfile when) {
-    if (engine.offload() == nullptr || flags.placement.profile.empty()) return;
+    if (engine.offload() == nullptr || flags.profile == OffloadFlags::Profile::Reads) return;
     expert_cache::RoutingProfile* profile = engine.offload()->profile();
     if (profile == nullptr) return;
-    if (when == SaveProfile::Now || profile->should_save(expert_cache::RoutingProfile::Clock::now())) {
-        profile->save(flags.placement.profile);
-    }
+    const bool due = profile->should_save(expert_cache::RoutingProfile::Clock::now());
+    if (!due && when == SaveProfile::IfDue) return;
+    write_profile(*profile, profile_path(flags.placement.profile, profile->shape().model_hash));
 }
 
 std::string describe_offload(engine::Engine& engine) {
@@ -122,8 +148,8 @@ std::string describe_offload(engine::Engine& engine) {
     std::string text = fmt::format(
         "coterie: experts: {:.1f} % of {} uses hit; {} computed in slots, {} fetched, {} "
         "streamed, {} on the CPU\n",
-        percent(cache.hits, cache.hits + cache.misses), cache.hits + cache.misses, did.in_place, did.fetched,
-        did.streamed, did.on_cpu);
+        percent(cache.hits, cache.hits + cache.misses), cache.hits + cache.misses, did.in_place.experts,
+        did.fetched.experts, did.streamed.experts, did.on_cpu.experts);
     for (std::size_t d = 0; d < cache.devices.size(); ++d) {
         const expert_cache::DeviceStatistics& device = cache.devices[d];
         text += fmt::format(

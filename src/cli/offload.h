@@ -22,6 +22,10 @@ struct ModelOptions;
 /// The flags that say which devices hold experts and how their cache goes about it.
 struct OffloadFlags {
     PlacementFlags placement;
+    enum class Profile {
+        Learns,  ///< is read and counts this run
+        Reads,   ///< measurements and calibration must not teach it
+    } profile = Profile::Learns;
     std::string policy = "admit";
     std::string prefetch = "off";
 };
@@ -33,7 +37,8 @@ void add_offload_flags(CLI::App& command, OffloadFlags& flags);
 /// and InvalidArgument naming the flag.
 void add_offload(const gguf::Archive& archive, const ModelOptions& options, engine::EngineOptions& engine);
 
-/// Saves the routing profile where --cache-profile named one; `now`: at the end, else every ten minutes.
+/// Saves the routing profile that a run has learnt, where --cache-profile or its default says; `Now`: at the
+/// end, else every ten minutes. Only a file that the flag named must be written: then throws Io.
 enum class SaveProfile { IfDue, Now };
 void save_profile(engine::Engine& engine, const OffloadFlags& flags, SaveProfile when);
 

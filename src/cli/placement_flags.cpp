@@ -80,7 +80,10 @@ void add_placement_flags(CLI::App& command, PlacementFlags& flags) {
         ->capture_default_str()
         ->group(group);
     command
-        .add_option("--cache-profile", flags.profile, "how often experts were used, recorded by earlier runs")
+        .add_option(
+            "--cache-profile", flags.profile,
+            "how often experts were used, kept from run to run: a file, or off; default: in the user's cache "
+            "folder")
         ->group(group);
     command
         .add_option("--fake-gpu", flags.fake_gpu,

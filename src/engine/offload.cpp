@@ -84,15 +84,16 @@ Offload::Offload(const models::Model& model, CpuOps& ops, ThreadPool& pool, cons
     std::vector<std::unique_ptr<DeviceExperts>> devices = make_devices(model);
     make_cache();
     hybrid_ = std::make_unique<HybridExperts>(
-        HybridExperts::Parts{.pool = pool,
-                             .pass = ops.expert_pass(),
-                             .catalog = catalog_,
-                             .cache = *cache_,
-                             .devices = std::move(devices),
-                             .costs = options_.costs ? *options_.costs : assumed_costs(pool.size()),
-                             .measures_costs = options_.measures_costs,
-                             .prefetch = options_.prefetch,
-                             .profile = options_.profile ? &*options_.profile : nullptr},
+        HybridExperts::Parts{
+            .pool = pool,
+            .pass = ops.expert_pass(),
+            .catalog = catalog_,
+            .cache = *cache_,
+            .devices = std::move(devices),
+            .costs = options_.costs ? *options_.costs : assumed_costs(pool.size()),
+            .measures_costs = options_.measures_costs,
+            .prefetch = options_.prefetch,
+            .profile = options_.profile && options_.trains_profile ? &*options_.profile : nullptr},
         largest, model.config.embedding);
     ops.attach(hybrid_.get());
     preload();

@@ -25,6 +25,7 @@ struct OffloadOptions {
     std::string policy = std::string(expert_cache::kDefaultPolicy);
     /// Loaded hottest first at start; gives the layers their shares. Must fit the model.
     std::optional<expert_cache::RoutingProfile> profile;
+    bool trains_profile = true;  ///< whether steps that teach the cache are counted in it
     expert_cache::Prefetch prefetch = expert_cache::Prefetch::Off;
     expert_cache::Learning learning = expert_cache::Learning::On;
     /// For the model's kinds of experts (placement_facts.h) and these devices; nothing: assumed.

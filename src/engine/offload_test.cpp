@@ -61,7 +61,7 @@ class OffloadTest : public testing::Test {
     }
     std::uint64_t on_devices() {
         const HybridStatistics& did = engine->offload()->experts().statistics();
-        return did.in_place + did.fetched + did.streamed;
+        return did.in_place.experts + did.fetched.experts + did.streamed.experts;
     }
     FakeDevice& device() { return engine->offload()->machine().device(0); }
 
@@ -120,9 +120,9 @@ TEST_F(OffloadTest, ARefusedLoanIsAskedForAgain) {
     decode(20);
     device().refuse_allocation(1);
     step_sizes(300);
-    const std::uint64_t before = engine->offload()->experts().statistics().streamed;
+    const std::uint64_t before = engine->offload()->experts().statistics().streamed.experts;
     step_sizes(300);
-    EXPECT_GT(engine->offload()->experts().statistics().streamed, before);
+    EXPECT_GT(engine->offload()->experts().statistics().streamed.experts, before);
     engine->request_ended();
     for (std::int32_t layer = 1; layer < 7; ++layer)
         EXPECT_EQ(engine->offload()->cache().slots(0, layer), 60);

@@ -12,8 +12,9 @@ struct DeviceStatistics {
     std::uint64_t uploads = 0;
     std::uint64_t fetches = 0;
     std::uint64_t uploaded_bytes = 0;  ///< fetches included
-    std::uint64_t moved_bytes = 0;     ///< from slot to slot
-    std::uint64_t paid_back = 0;       ///< uploads and fetches that were hit later
+    std::uint64_t fetched_bytes = 0;
+    std::uint64_t moved_bytes = 0;  ///< from slot to slot
+    std::uint64_t paid_back = 0;    ///< uploads and fetches that were hit later
     std::uint64_t evictions = 0;
     std::uint64_t failures = 0;  ///< uploads and fetches that did not arrive
     Nanoseconds waited{0};       ///< by `borrow`, `resize` and `rebalance`

@@ -130,6 +130,8 @@ void add_logits(CLI::App& root, Action& action) {
         ->excludes(raw)
         ->group("Logits");
     add_model_flags(*command, options->model);
+    add_offload_flags(*command, options->model.offload);
+    options->model.offload.profile = OffloadFlags::Profile::Reads;
     command->footer(
         "Examples:\n"
         "  coterie logits -m model.gguf --tokens 1,2,3\n"

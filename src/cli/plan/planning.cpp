@@ -51,8 +51,10 @@ class Planning {
     PlacementResult place(std::int64_t window) {
         describe(window);
         const auto tokens = static_cast<std::uint64_t>(window);
-        if (!plan_.devices.empty()) plan_.facts.model.workspace_bytes += tokens * window_bytes_.ram;
-        plan_.request.staging_bytes = staging_bytes_ + tokens * window_bytes_.pinned;
+        if (!plan_.devices.empty()) {
+            const std::uint64_t shared = window_bytes_.ram / plan_.devices.size();
+            plan_.request.staging_bytes = staging_bytes_ + tokens * (window_bytes_.pinned + shared);
+        }
         plan_.window.tokens = window;
         return expert_cache::plan_placement(plan_.facts.model, plan_.devices, plan_.costs, plan_.request,
                                             usage_ ? &*usage_ : nullptr);

@@ -134,6 +134,7 @@ void settle_fetch(CacheState& state, DeviceCache& device, Fetch& fetch) {
         publish(state, device, fetch.key, fetch.slot);
         state.record(fetch.key).arriving = false;
         ++device.counts.fetches;
+        device.counts.fetched_bytes += bytes_of(state, fetch.key);
         trim(state, device, fetch.key.layer, fetch.slot);
         return;
     }

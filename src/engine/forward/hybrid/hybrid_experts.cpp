@@ -179,7 +179,7 @@ void HybridExperts::observe_routing(int layer, std::span<const std::int32_t> cho
     prefetcher_.score(layer, chosen, [&](std::int32_t expert) {
         return parts_.cache.find({layer, expert}).has_value();
     });
-    if (!learns_ || parts_.profile == nullptr) return;
+    if (prompt_ || parts_.profile == nullptr) return;
     for (std::size_t i = 0; i < chosen.size(); ++i) {
         const auto token = static_cast<std::int64_t>(i) / per_token;
         parts_.profile->used({layer, chosen[i]}, tokens_ + token);
@@ -240,7 +240,7 @@ void HybridExperts::dispatch(int layer, const ExpertPlan& plan, std::span<const 
         }
         const Assignment assignment = job.expert == kNotRouted ? Assignment{} : assignments_[routed++];
         if (assignment.work != Work::Cpu && queue_job(layer, plan, job, assignment, inputs)) continue;
-        if (job.expert != kNotRouted) ++statistics_.on_cpu;
+        if (job.expert != kNotRouted) statistics_.on_cpu.add(parts_.catalog.layout(layer).bytes);
         cpu_jobs_.push_back(job);
     }
     for (DeviceWork& work : devices_) {
@@ -275,18 +275,19 @@ bool HybridExperts::queue_job(int layer, const ExpertPlan& plan, const ExpertJob
 }
 
 std::optional<DeviceAddress> HybridExperts::locate(DeviceWork& work, ExpertKey key, Assignment assignment) {
+    const std::uint64_t bytes = parts_.catalog.layout(key.layer).bytes;
     if (assignment.work == Work::Resident) {
         const auto where = parts_.cache.find(key);
         if (!where || where->device != assignment.device) return std::nullopt;
-        ++statistics_.in_place;
+        statistics_.in_place.add(bytes);
         return where->address;
     }
     if (prompt_) {
-        ++statistics_.streamed;
+        statistics_.streamed.add(bytes);
         return work.ring->copy(parts_.catalog.source(key), work.experts->stream());
     }
     const auto slot = step_->fetch(key, assignment.device, work.experts->stream());
-    if (slot) ++statistics_.fetched;
+    if (slot) statistics_.fetched.add(bytes);
     return slot;
 }
 

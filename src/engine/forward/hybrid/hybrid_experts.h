@@ -26,11 +26,19 @@ inline constexpr std::int64_t kDecodeTokens = 32;
 
 /// What the experts of steps did, for `--stats`. Counts since the start.
 struct HybridStatistics {
-    std::uint64_t on_cpu = 0;      ///< experts of layers and steps
-    std::uint64_t in_place = 0;    ///< from their slots
-    std::uint64_t fetched = 0;     ///< into slots, during the step
-    std::uint64_t streamed = 0;    ///< through a prompt's ring
-    std::uint64_t recomputed = 0;  ///< on the CPU, after a device had failed
+    struct Path {
+        std::uint64_t experts = 0;  ///< of layers and steps
+        std::uint64_t bytes = 0;
+        void add(std::uint64_t expert_bytes) {
+            ++experts;
+            bytes += expert_bytes;
+        }
+    };
+    Path on_cpu;
+    Path in_place;                 ///< from their slots
+    Path fetched;                  ///< into slots, during the step
+    Path streamed;                 ///< through a prompt's ring
+    std::uint64_t recomputed = 0;  ///< experts, on the CPU, after a device had failed
 };
 
 /// The routed experts of a step, on devices and the CPU side by side, joined in rank order. So where an
@@ -54,7 +62,8 @@ class HybridExperts {
         /// Whether they are refined by what steps take. Not where time is simulated: the CPU's is not.
         bool measures_costs = true;
         expert_cache::Prefetch prefetch = expert_cache::Prefetch::Off;
-        expert_cache::RoutingProfile* profile = nullptr;  ///< counts what is learnt from; null: nothing does
+        expert_cache::RoutingProfile* profile =
+            nullptr;  ///< counts what tokens use, prompts left out; null: nothing does
     };
     HybridExperts(Parts parts, const DeviceLimits& largest, std::int64_t output_width);
 
