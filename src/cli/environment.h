@@ -1,6 +1,6 @@
 #pragma once
 
-/// Every environment variable that the program reads. Each mirrors a flag, and a flag given wins.
+/// Every environment variable that the program reads. Those of its own mirror flags, and a flag given wins.
 namespace coterie::cli::environment {
 
 inline constexpr const char* kModel = "COTERIE_MODEL";             ///< -m
@@ -8,5 +8,8 @@ inline constexpr const char* kThreads = "COTERIE_THREADS";         ///< -t
 inline constexpr const char* kContext = "COTERIE_CTX_SIZE";        ///< -c
 inline constexpr const char* kInstructionSet = "COTERIE_CPU_ISA";  ///< --cpu-isa
 inline constexpr const char* kPython = "COTERIE_PYTHON";           ///< --python
+
+inline constexpr const char* kCacheFolder = "XDG_CACHE_HOME";  ///< where routing profiles are kept
+inline constexpr const char* kHome = "HOME";                   ///< where that folder is by default
 
 }  // namespace coterie::cli::environment

@@ -148,7 +148,7 @@ std::unique_ptr<engine::Engine> load_engine(std::shared_ptr<const gguf::Archive>
     engine_options.context = options.context;
     engine_options.batch = options.batch;
     engine_options.cache = cache_format(options);
-    engine_options.offload = offload_options(*archive, options);
+    add_offload(*archive, options, engine_options);
     auto engine = std::make_unique<engine::Engine>(std::move(archive), engine_options);
     const std::vector<DataType> types = types_of(engine->archive());
     cpu::self_test(cpu::kernels(), types);

@@ -1,74 +1,82 @@
 #include "cli/offload.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
 #include <fmt/format.h>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "cli/byte_size.h"
 #include "cli/model_options.h"
-#include "cli/plan/machine.h"
-#include "cli/plan/usage.h"
+#include "cli/plan/planning.h"
+#include "cli/profile_path.h"
 #include "engine/engine.h"
 #include "engine/offload.h"
-#include "engine/placement_facts.h"
-#include "expert_cache/placement/placement.h"
 #include "expert_cache/policy/registry.h"
 #include "gguf/content_hash.h"
-#include "models/registry.h"
 
 namespace coterie::cli {
 namespace {
 
 using expert_cache::Placement;
-using expert_cache::Refusal;
 using expert_cache::Strategy;
 
-Placement plan_for(const gguf::Archive& archive, const ModelOptions& options) {
-    const auto model = models::build_model(archive);
-    const PlacementFlags& flags = options.offload.placement;
-    std::vector<plan::PlannedDevice> devices = plan::planned_devices(flags.fake_gpu);
-    std::vector<expert_cache::DeviceFacts> facts_of_devices;
-    for (const plan::PlannedDevice& device : devices) facts_of_devices.push_back(device.facts);
-    expert_cache::PlacementRequest request = placement_request(flags, facts_of_devices, model->config.layers);
-    request.context = engine::context_or_default(options.context, model->config);
-    request.reserve_bytes += engine::Offload::overhead_bytes(*model, options.batch);
-    const engine::EngineOptions defaults;
-    engine::PlacementFacts facts = engine::placement_facts(
-        *model, {.cache = cache_format(options), .batch = options.batch, .snapshots = defaults.snapshots});
-    if (facts.kinds.empty()) {
+/// What the machine and the flags allow; assumptions stand where nothing can be measured before a run.
+plan::RunPlan plan_for(const gguf::Archive& archive, const ModelOptions& options) {
+    const plan::CostSetting costs{
+        .file = {}, .vram_bytes_per_second = 400e9, .handoff_seconds = 15e-6, .threads = options.threads};
+    plan::RunPlan planned = plan::plan_run(archive, options, costs, expert_cache::DensePlace::Cpu);
+    const auto& layers = planned.facts.model.layers;
+    if (std::none_of(layers.begin(), layers.end(), [](const auto& layer) { return layer.experts > 0; })) {
         fail(ErrorCode::InvalidArgument,
-             "{}: the model has no routed experts that a GPU could hold; run it without "
-             "--fake-gpu",
+             "{}: the model has no routed experts that a GPU could hold; run it without --fake-gpu",
              archive.name());
     }
-    const auto usage = plan::usage_counts(archive, facts.model, flags.profile);
-    const expert_cache::Costs costs = plan::planned_costs(
-        devices, facts.kinds,
-        {.file = {}, .vram_bytes_per_second = 400e9, .handoff_seconds = 15e-6, .threads = options.threads});
-    const expert_cache::PlacementResult result = expert_cache::plan_placement(
-        facts.model, facts_of_devices, costs, request, usage ? &*usage : nullptr);
-    if (const auto* refusal = std::get_if<Refusal>(&result)) {
-        fail(ErrorCode::OutOfMemory, "{}: {} bytes are missing; {}", refusal->problem, refusal->missing_bytes,
-             refusal->way_out);
-    }
-    return std::get<Placement>(result);
+    return planned;
 }
 
-expert_cache::ProfileShape shape_of(const gguf::Archive& archive) {
-    const auto model = models::build_model(archive);
+expert_cache::ProfileShape shape_of(const gguf::Archive& archive, const models::ModelConfig& config) {
     return {.model_hash = gguf::content_hash(archive),
-            .layers = static_cast<std::int32_t>(model->config.layers),
-            .experts = static_cast<std::int32_t>(model->config.experts)};
+            .layers = static_cast<std::int32_t>(config.layers),
+            .experts = static_cast<std::int32_t>(config.experts)};
 }
 
-/// What earlier runs counted, or an empty profile to begin with.
-expert_cache::RoutingProfile load_or_begin(const gguf::Archive& archive, const std::string& path) {
-    const expert_cache::ProfileShape shape = shape_of(archive);
-    expert_cache::ProfileLoad load = expert_cache::load_profile(path, shape);
+/// What earlier runs counted, or an empty profile to begin with; nothing where none is wanted.
+std::optional<expert_cache::RoutingProfile> open_profile(const gguf::Archive& archive,
+                                                         const models::ModelConfig& config,
+                                                         const OffloadFlags& flags) {
+    const expert_cache::ProfileShape shape = shape_of(archive, config);
+    const ProfilePath path = profile_path(flags.placement.profile, shape.model_hash);
+    const bool needed = expert_cache::find_policy(flags.policy).needs == expert_cache::PolicyNeeds::Profile;
+    if (path.file.empty() && needed) {
+        fail(ErrorCode::InvalidArgument, "--cache-policy {}: it needs --cache-profile FILE", flags.policy);
+    }
+    if (path.file.empty()) return std::nullopt;
+    expert_cache::ProfileLoad load = expert_cache::load_profile(path.file, shape);
     if (!load.ignored.empty()) log::warn("{}", load.ignored);
-    if (load.profile) return std::move(*load.profile);
+    if (load.profile) return std::move(load.profile);
+    if (needed) {
+        fail(ErrorCode::InvalidArgument,
+             "--cache-policy {}: it needs what earlier runs counted, and {} has nothing of it; run with "
+             "another "
+             "policy first, or name a profile with --cache-profile FILE",
+             flags.policy, path.file);
+    }
+    if (flags.profile == OffloadFlags::Profile::Reads) return std::nullopt;
     return expert_cache::RoutingProfile(shape);
+}
+
+/// The default's folder may not be there yet.
+void write_profile(const expert_cache::RoutingProfile& profile, const ProfilePath& path) {
+    if (!path.is_default) return profile.save(path.file);
+    try {
+        std::filesystem::create_directories(std::filesystem::path(path.file).parent_path());
+        profile.save(path.file);
+    } catch (const std::exception& error) {
+        log::warn("the routing profile is not kept: {}; --cache-profile FILE says where else, off ends this",
+                  error.what());
+    }
 }
 
 double percent(std::uint64_t part, std::uint64_t whole) {
@@ -95,40 +103,41 @@ void add_offload_flags(CLI::App& command, OffloadFlags& flags) {
         ->group(group);
 }
 
-engine::OffloadOptions offload_options(const gguf::Archive& archive, const ModelOptions& options) {
+void add_offload(const gguf::Archive& archive, const ModelOptions& options, engine::EngineOptions& engine) {
     const OffloadFlags& flags = options.offload;
-    engine::OffloadOptions offload;
+    engine::OffloadOptions& offload = engine.offload;
     offload.prefetch = expert_cache::parse_prefetch(flags.prefetch);
     const expert_cache::PolicyKind& policy = expert_cache::find_policy(flags.policy);
     if (policy.needs == expert_cache::PolicyNeeds::Future) {
         fail(ErrorCode::InvalidArgument,
              "--cache-policy {}: it knows the future and serves coterie replay only", flags.policy);
     }
-    if (policy.needs == expert_cache::PolicyNeeds::Profile && flags.placement.profile.empty()) {
-        fail(ErrorCode::InvalidArgument, "--cache-policy {}: it needs --cache-profile FILE", flags.policy);
-    }
     offload.policy = policy.name;
-    if (flags.placement.fake_gpu.empty()) return offload;
-    const Placement placement = plan_for(archive, options);
+    if (flags.placement.fake_gpu.empty()) return;
+    plan::RunPlan planned = plan_for(archive, options);
+    const Placement& placement = planned.placement;
     if (placement.strategy == Strategy::CpuOnly) {
         log::warn("the GPUs hold no experts: {}", placement.reason);
-        return offload;
+        return;
     }
     offload.fake_devices = parse_fake_devices(flags.placement.fake_gpu);
     for (const expert_cache::DevicePlan& device : placement.devices)
         offload.cache.slots.push_back(device.slots);
+    engine.window = planned.window.tokens;
+    if (flags.placement.window != "auto") offload.windows = engine::OffloadOptions::Windows::Fixed;
+    offload.costs = std::move(planned.costs);
     if (placement.strategy == Strategy::Static) offload.learning = expert_cache::Learning::Off;
-    if (!flags.placement.profile.empty()) offload.profile = load_or_begin(archive, flags.placement.profile);
-    return offload;
+    offload.profile = open_profile(archive, planned.model->config, flags);
+    offload.trains_profile = flags.profile == OffloadFlags::Profile::Learns;
 }
 
 void save_profile(engine::Engine& engine, const OffloadFlags& flags, SaveProfile when) {
-    if (engine.offload() == nullptr || flags.placement.profile.empty()) return;
+    if (engine.offload() == nullptr || flags.profile == OffloadFlags::Profile::Reads) return;
     expert_cache::RoutingProfile* profile = engine.offload()->profile();
     if (profile == nullptr) return;
-    if (when == SaveProfile::Now || profile->should_save(expert_cache::RoutingProfile::Clock::now())) {
-        profile->save(flags.placement.profile);
-    }
+    const bool due = profile->should_save(expert_cache::RoutingProfile::Clock::now());
+    if (!due && when == SaveProfile::IfDue) return;
+    write_profile(*profile, profile_path(flags.placement.profile, profile->shape().model_hash));
 }
 
 std::string describe_offload(engine::Engine& engine) {
@@ -139,8 +148,8 @@ std::string describe_offload(engine::Engine& engine) {
     std::string text = fmt::format(
         "coterie: experts: {:.1f} % of {} uses hit; {} computed in slots, {} fetched, {} "
         "streamed, {} on the CPU\n",
-        percent(cache.hits, cache.hits + cache.misses), cache.hits + cache.misses, did.in_place, did.fetched,
-        did.streamed, did.on_cpu);
+        percent(cache.hits, cache.hits + cache.misses), cache.hits + cache.misses, did.in_place.experts,
+        did.fetched.experts, did.streamed.experts, did.on_cpu.experts);
     for (std::size_t d = 0; d < cache.devices.size(); ++d) {
         const expert_cache::DeviceStatistics& device = cache.devices[d];
         text += fmt::format(

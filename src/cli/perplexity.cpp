@@ -28,11 +28,11 @@ struct Sums {
 /// Adds what the model thinks of every token of the window but the first.
 void add_window(engine::Engine& engine, std::span<const TokenId> window, Sums& sums) {
     engine::Sequence sequence = engine.make_sequence();
-    const auto batch = static_cast<std::size_t>(engine.batch());
+    const auto step = static_cast<std::size_t>(engine.window());
     const std::span<const TokenId> inputs = window.first(window.size() - 1);
     for (std::size_t done = 0; done < inputs.size();) {
         const Slice slice{.sequence = &sequence,
-                          .tokens = inputs.subspan(done, std::min(batch, inputs.size() - done)),
+                          .tokens = inputs.subspan(done, std::min(step, inputs.size() - done)),
                           .logits = Slice::Logits::All};
         engine.step({&slice, 1}, [&](std::int64_t row, std::span<const float> logits) {
             sums.add(negative_log_likelihood(logits, window[done + static_cast<std::size_t>(row) + 1]));

@@ -80,11 +80,19 @@ void add_placement_flags(CLI::App& command, PlacementFlags& flags) {
         ->capture_default_str()
         ->group(group);
     command
-        .add_option("--cache-profile", flags.profile, "how often experts were used, recorded by earlier runs")
+        .add_option(
+            "--cache-profile", flags.profile,
+            "how often experts were used, kept from run to run: a file, or off; default: in the user's cache "
+            "folder")
         ->group(group);
     command
         .add_option("--fake-gpu", flags.fake_gpu,
                     "simulated GPUs, such as 2x64M@1G/s: memory and the rate of the link to it")
+        ->group(group);
+    command
+        .add_option("--window", flags.window,
+                    "tokens of a prompt that go through the layers together: auto, or a number")
+        ->capture_default_str()
         ->group(group);
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -78,6 +79,12 @@ class Event {
     virtual EventState state() const = 0;
     /// Blocks the calling thread until the state is no longer Pending, at most for `limit`; gives the state.
     virtual EventState wait(std::chrono::nanoseconds limit) const = 0;
+    /// Time on the device's clock from `earlier`, an event of the same device, to this one; both have been
+    /// recorded and reached. Nothing where the device does not time its events.
+    virtual std::optional<std::chrono::nanoseconds> since(const Event& earlier) const {
+        static_cast<void>(earlier);
+        return std::nullopt;
+    }
 
     bool reached() const { return state() == EventState::Reached; }
 };

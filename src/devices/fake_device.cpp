@@ -118,6 +118,11 @@ void FakeDevice::refuse_copy(int number) {
     state_->faults.refuse = number;
 }
 
+void FakeDevice::refuse_call(int number) {
+    const std::lock_guard lock(state_->faults_mutex);
+    state_->faults.refuse_call = number;
+}
+
 void FakeDevice::fail_copy(int number) {
     const std::lock_guard lock(state_->faults_mutex);
     state_->faults.fail = number;

@@ -56,6 +56,7 @@ class FakeDevice final : public Device {
     void refuse_allocation(int number);      ///< one `allocate` or `map` throws OutOfMemory
     void limit_memory(std::uint64_t bytes);  ///< all that would exceed this throw OutOfMemory
     void refuse_copy(int number);            ///< the call of one copy over the link throws
+    void refuse_call(int number);            ///< of any stream of the device, one call of any kind throws
     void fail_copy(int number);              ///< one copy over the link fails while it runs
     void slow_copies(double factor);         ///< from now on; 1 is normal
     void lose();                             ///< all that is queued fails

@@ -23,6 +23,8 @@ EngineOptions resolve(EngineOptions options, const models::ModelConfig& config) 
              options.context, options.batch);
     }
     options.batch = std::min(options.batch, options.context);
+    const std::int64_t window = options.offload.enabled() ? options.window : 0;
+    options.window = std::clamp(window, options.batch, options.context);
     return options;
 }
 
@@ -40,10 +42,16 @@ struct Engine::Compute {
     Compute(const models::Model& model, const EngineOptions& options)
         : threads(options.threads),
           ops(threads, model.workspace, model.extents,
-              {.max_tokens = options.batch, .max_logits_rows = std::min(kLogitsRows, options.batch)}) {
+              {.max_tokens = options.window, .max_logits_rows = std::min(kLogitsRows, options.window)}) {
         if (!options.offload.enabled()) return;
-        const DeviceLimits largest{options.batch, options.batch * assignments_per_token(model)};
+        const DeviceLimits largest{options.window, options.window * assignments_per_token(model)};
         offload.emplace(model, ops, threads, largest, options.offload);
+    }
+
+    /// Tokens of each step of a prompt of which `tokens` are still to be read.
+    std::int64_t prompt_step(std::int64_t tokens, const EngineOptions& options) {
+        if (!offload || tokens <= options.batch) return options.batch;
+        return offload->plan_window(tokens, options.batch);
     }
 
     static std::int64_t assignments_per_token(const models::Model& model) {
@@ -143,8 +151,8 @@ Engine::Engine(std::shared_ptr<const gguf::Archive> archive, const EngineOptions
     try {
         compute_ = std::make_unique<Compute>(*model_, options_);
     } catch (const std::bad_alloc&) {
-        fail(ErrorCode::OutOfMemory, "{}: no memory for steps of {} tokens; use a smaller -b",
-             archive_->name(), options_.batch);
+        fail(ErrorCode::OutOfMemory, "{}: no memory for steps of {} tokens; use a smaller -b or --window",
+             archive_->name(), options_.window);
     }
     if (options_.offload.gpu) {
         pool_ = std::make_unique<BlockPool>(layout_->page_bytes(),
@@ -169,6 +177,10 @@ DeviceForward* Engine::device() { return compute_->device.get(); }
 expert_cache::RoutingProfile* Engine::profile() {
     if (compute_->offload) return compute_->offload->profile();
     return compute_->profile ? &*compute_->profile : nullptr;
+}
+
+void Engine::request_ended() {
+    if (compute_->offload) compute_->offload->between_requests();
 }
 
 int Engine::threads() const { return compute_->threads.size(); }
@@ -204,7 +216,7 @@ std::vector<StepSlice> Engine::prepare(std::span<const Slice> slices) {
             if (slice.logits != Slice::Logits::None) logits_rows_.push_back(first + i);
         }
     }
-    COTERIE_CHECK(static_cast<std::int64_t>(step_tokens_.size()) <= options_.batch);
+    COTERIE_CHECK(static_cast<std::int64_t>(step_tokens_.size()) <= options_.window);
     return prepared;
 }
 
@@ -237,8 +249,9 @@ std::span<const float> Engine::extend(Sequence& sequence, std::span<const TokenI
     const std::int64_t held = common_prefix(sequence.tokens(), tokens);
     if (held < sequence.length() || held == total) sequence.truncate(std::min(held, total - 1));
     const std::int64_t first = sequence.length();
+    const std::int64_t step_tokens = compute_->prompt_step(total - first, options_);
     for (std::int64_t done = first; done < total; done = sequence.length()) {
-        const std::int64_t count = std::min(options_.batch, total - done);
+        const std::int64_t count = std::min(step_tokens, total - done);
         const Slice slice{
             .sequence = &sequence,
             .tokens = tokens.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(count)),

@@ -21,6 +21,9 @@ struct EngineOptions {
     int threads = 0;           ///< 0: one per physical core
     std::int64_t context = 0;  ///< positions all sequences together may hold; 0: 4096, or the model's if less
     std::int64_t batch = 512;  ///< tokens computed in one step at most
+    /// Tokens of a prompt that go through the layers together at most, where devices hold experts; at least
+    /// `batch`.
+    std::int64_t window = 0;
     models::CacheFormat cache;   ///< element types of keys and values
     std::int64_t snapshots = 8;  ///< recurrent states kept per sequence
     OffloadOptions offload;      ///< devices that hold experts; none: the CPU computes all
@@ -87,9 +90,14 @@ class Engine {
     const gguf::Archive& archive() const { return *archive_; }
     int threads() const;
     std::int64_t batch() const { return options_.batch; }
+    /// The most tokens that a step may hold: batch(), or with devices a prompt's largest window.
+    std::int64_t window() const { return options_.window; }
     std::int64_t context() const { return options_.context; }
 
     Sequence make_sequence();
+
+    /// Between requests, while none runs: what devices hold may be shared out anew. Changes no result.
+    void request_ended();
 
     /// The experts on fake devices; null where there are none.
     Offload* offload();
@@ -98,7 +106,7 @@ class Engine {
     /// What is counted of this run's routing; null where nothing is.
     expert_cache::RoutingProfile* profile();
 
-    /// Computes one step of at most batch() tokens and appends them to their sequences. Logits of the wanted
+    /// Computes one step of at most window() tokens and appends them to their sequences. Logits of the wanted
     /// rows go to `consumer` in order; `row` counts all tokens of the step. Throws InvalidArgument for a
     /// token outside the vocabulary and OutOfMemory where the context is full; sequences are then unchanged.
     void step(std::span<const Slice> slices, LogitsConsumer consumer, StepObserver* observer = nullptr);
@@ -107,8 +115,9 @@ class Engine {
     using ExtendProgress = FunctionRef<void(std::int64_t held, std::int64_t done, std::int64_t total)>;
 
     /// Makes the sequence hold exactly `tokens`, computing only what it does not hold yet (at least the last
-    /// token), in steps of batch(), and returns the last token's logits, valid until the next call. Where the
-    /// observer throws, the sequence keeps the steps before. Requires: tokens not empty.
+    /// token), in steps of batch() or in the windows that the devices plan, and returns the last token's
+    /// logits, valid until the next call. Where the observer throws, the sequence keeps the steps before.
+    /// Requires: tokens not empty.
     std::span<const float> extend(Sequence& sequence, std::span<const TokenId> tokens, StepObserver* observer,
                                   ExtendProgress progress);
     std::span<const float> extend(Sequence& sequence, std::span<const TokenId> tokens) {

@@ -4,6 +4,8 @@
 
 #include "base/error.h"
 #include "engine/forward/hybrid/fake_device_experts.h"
+#include "engine/prompt_window.h"
+#include "expert_cache/placement/slot_trade.h"
 
 namespace coterie::engine {
 namespace {
@@ -56,31 +58,49 @@ std::uint64_t Offload::overhead_bytes(const models::Model& model, std::int64_t b
            granule * static_cast<std::uint64_t>(catalog.layers() + 2);
 }
 
+Offload::WindowBytes Offload::window_bytes(const models::Model& model) {
+    const ExpertCatalog catalog(model);
+    const DeviceLimits token{1, model.extents.experts_used + 1};
+    const std::uint64_t device = FakeDeviceExperts::large_bytes(shape_of(model, catalog, token), token);
+    const auto outputs = static_cast<std::uint64_t>(token.assignments * model.config.embedding);
+    return {.device = device,
+            .pinned = device,
+            .ram = outputs * sizeof(float),
+            .ring = PromptRing::bytes(catalog.largest_expert())};
+}
+
 Offload::Offload(const models::Model& model, CpuOps& ops, ThreadPool& pool, const DeviceLimits& largest,
                  OffloadOptions options)
-    : options_(std::move(options)), catalog_(model) {
+    : options_(std::move(options)),
+      largest_(largest),
+      window_bytes_(window_bytes(model)),
+      facts_(placement_facts(model, {.cache = {}, .batch = largest.tokens, .snapshots = 0})),
+      catalog_(model) {
+    any_layer(catalog_);
+    COTERIE_CHECK(!options_.costs ||
+                  options_.costs->kinds.size() == static_cast<std::size_t>(catalog_.kind_count()));
     Clock& clock = options_.clock != nullptr ? *options_.clock : steady_clock_;
     machine_ = std::make_unique<FakeMachine>(clock, options_.fake_devices, options_.ram_rate);
-    std::vector<std::unique_ptr<DeviceExperts>> devices = make_devices(model, largest);
+    std::vector<std::unique_ptr<DeviceExperts>> devices = make_devices(model);
     make_cache();
     hybrid_ = std::make_unique<HybridExperts>(
-        HybridExperts::Parts{.pool = pool,
-                             .pass = ops.expert_pass(),
-                             .catalog = catalog_,
-                             .cache = *cache_,
-                             .devices = std::move(devices),
-                             .costs = costs(pool.size()),
-                             .prefetch = options_.prefetch,
-                             .profile = options_.profile ? &*options_.profile : nullptr},
+        HybridExperts::Parts{
+            .pool = pool,
+            .pass = ops.expert_pass(),
+            .catalog = catalog_,
+            .cache = *cache_,
+            .devices = std::move(devices),
+            .costs = options_.costs ? *options_.costs : assumed_costs(pool.size()),
+            .measures_costs = options_.measures_costs,
+            .prefetch = options_.prefetch,
+            .profile = options_.profile && options_.trains_profile ? &*options_.profile : nullptr},
         largest, model.config.embedding);
     ops.attach(hybrid_.get());
     preload();
 }
 
-std::vector<std::unique_ptr<DeviceExperts>> Offload::make_devices(const models::Model& model,
-                                                                  const DeviceLimits& largest) {
-    any_layer(catalog_);
-    const FakeDeviceExperts::Shape shape = shape_of(model, catalog_, largest);
+std::vector<std::unique_ptr<DeviceExperts>> Offload::make_devices(const models::Model& model) {
+    const FakeDeviceExperts::Shape shape = shape_of(model, catalog_, largest_);
     const double row_seconds = flops_per_row(any_layer(catalog_)) / kDeviceFlops;
     std::vector<std::unique_ptr<DeviceExperts>> devices;
     for (int i = 0; i < machine_->size(); ++i) {
@@ -95,7 +115,7 @@ std::vector<std::unique_ptr<DeviceExperts>> Offload::make_devices(const models::
     return devices;
 }
 
-expert_cache::Costs Offload::costs(int threads) const {
+expert_cache::Costs Offload::assumed_costs(int threads) const {
     expert_cache::Costs costs;
     costs.kinds.resize(static_cast<std::size_t>(catalog_.kind_count()));
     costs.cpu = {.read_bytes_per_second = options_.ram_rate > 0 ? options_.ram_rate : kCpuReadRate,
@@ -152,6 +172,66 @@ void Offload::make_cache() {
         std::move(devices), catalog_.shapes(),
         [this](expert_cache::ExpertKey key) { return catalog_.source(key); }, policies, machine_->clock(),
         cache);
+}
+
+std::int64_t Offload::plan_window(std::int64_t tokens, std::int64_t batch) const {
+    if (largest_.tokens <= batch || options_.windows == OffloadOptions::Windows::Fixed) {
+        return largest_.tokens;
+    }
+    std::vector<std::uint64_t> slot_bytes;
+    for (const auto& device : cache_->statistics().devices) slot_bytes.push_back(device.mapped_bytes);
+    const auto lent = lendable_bytes(slot_bytes, window_bytes_.ring,
+                                     window_bytes_.device * static_cast<std::uint64_t>(batch));
+    if (!lent) return batch;
+    std::vector<std::int32_t> missing;
+    for (int layer = 0; layer < catalog_.layers(); ++layer) missing.push_back(missing_experts(layer));
+    std::vector<expert_cache::WindowLayer> layers;
+    const expert_cache::WindowPlan plan = expert_cache::plan_window(
+        window_problem(facts_, hybrid_->costs(), missing, expert_cache::DensePlace::Cpu,
+                       {.prompt_tokens = tokens,
+                        .most_tokens = largest_.tokens,
+                        .bytes_per_token = window_bytes_.device,
+                        .lent_bytes = *lent},
+                       layers));
+    return std::max(plan.tokens, batch);
+}
+
+void Offload::between_requests() {
+    cache_->restore();
+    const std::uint64_t tokens = cache_->statistics().tokens;
+    const bool learns = options_.learning == expert_cache::Learning::On && options_.profile.has_value();
+    if (!learns || options_.rebalance_tokens == 0) return;
+    if (tokens - balanced_tokens_ < options_.rebalance_tokens) return;
+    balanced_tokens_ = tokens;
+    rebalance();
+}
+
+void Offload::rebalance() {
+    expert_cache::SlotTrade trade(facts_.model, usage(), hybrid_->costs(), options_.cache.spare_slots);
+    for (std::int32_t d = 0; d < machine_->size(); ++d) {
+        std::vector<std::int32_t> slots;
+        for (std::int32_t l = 0; l < catalog_.layers(); ++l) slots.push_back(cache_->slots(d, l));
+        trade.add_device(std::move(slots));
+    }
+    if (const auto better = trade.better()) cache_->rebalance(*better);
+}
+
+expert_cache::UsageCounts Offload::usage() const {
+    expert_cache::UsageCounts counts;
+    for (int layer = 0; layer < catalog_.layers(); ++layer) {
+        const std::vector<float> uses = options_.profile->uses(layer);
+        const auto experts = catalog_.shapes()[static_cast<std::size_t>(layer)].experts;
+        counts.emplace_back(uses.begin(), uses.begin() + experts);
+    }
+    return counts;
+}
+
+std::int32_t Offload::missing_experts(int layer) const {
+    std::int32_t missing = 0;
+    for (std::int32_t e = 0; e < catalog_.shapes()[static_cast<std::size_t>(layer)].experts; ++e) {
+        missing += cache_->find({layer, e}) ? 0 : 1;
+    }
+    return missing;
 }
 
 /// The profile's experts, hottest first.

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "devices/fake_spec.h"
 #include "expert_cache/cache_options.h"
+#include "expert_cache/costs/costs.h"
 #include "expert_cache/expert_cache.h"
 #include "expert_cache/policy/registry.h"
 #include "expert_cache/prefetch/prefetcher.h"
@@ -28,12 +29,24 @@ struct OffloadOptions {
     std::string policy = std::string(expert_cache::kDefaultPolicy);
     /// Loaded hottest first at start; gives the layers their shares. Must fit the model.
     std::optional<expert_cache::RoutingProfile> profile;
+    bool trains_profile = true;  ///< whether steps that teach the cache are counted in it
     expert_cache::Prefetch prefetch = expert_cache::Prefetch::Off;
     expert_cache::Learning learning = expert_cache::Learning::On;
+    /// For the model's kinds of experts (placement_facts.h) and these devices; nothing: assumed.
+    std::optional<expert_cache::Costs> costs;
+    bool measures_costs = true;  ///< refines the costs by what steps take
     /// Slots or bytes; where both are empty, all of the devices' memory.
     expert_cache::CacheOptions cache;
     std::int32_t slots_per_layer = 0;  ///< of each device; 0: as many as its memory takes
     std::uint64_t memory_limit = 0;    ///< of each device, in bytes; 0: all of it
+    /// Slots may be shared out anew between requests after so many tokens, where there is a profile; 0:
+    /// never.
+    std::uint64_t rebalance_tokens = 4096;
+    /// Of a prompt, up to EngineOptions::window.
+    enum class Windows {
+        Planned,  ///< as small as streams without a wait
+        Fixed,    ///< as large as allowed
+    } windows = Windows::Planned;
 
     bool enabled() const { return !fake_devices.empty(); }
 };

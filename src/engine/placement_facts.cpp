@@ -69,12 +69,15 @@ PlacementFacts placement_facts(const models::Model& model, const PlacementSettin
     facts.model.embedding_bytes = static_cast<std::uint64_t>(model.token_embedding.bytes());
     facts.model.output_bytes = static_cast<std::uint64_t>(model.output.bytes());
     facts.model.workspace_bytes = workspace_bytes(model, setting.batch);
+    facts.dense_multiply_adds = cost.layer_multiply_adds;
     for (std::size_t i = 0; i < model.layers.size(); ++i) {
         expert_cache::LayerFacts& layer = facts.model.layers.emplace_back();
         layer.dense_bytes = static_cast<std::uint64_t>(cost.layer_dense_bytes[i]);
         add_state(layout, static_cast<std::int64_t>(i), setting.snapshots, layer);
         if (const auto* moe = std::get_if<MoeFfn>(&model.layers[i].ffn)) {
             add_experts(*moe, layer, facts.kinds);
+            facts.dense_multiply_adds -=
+                layer.experts_used * facts.kinds[static_cast<std::size_t>(layer.kind)].multiply_adds;
         }
     }
     return facts;

@@ -18,12 +18,13 @@ struct ExpertKind {
 /// What a placement needs to know of a model.
 struct PlacementFacts {
     expert_cache::ModelFacts model;
-    std::vector<ExpertKind> kinds;  ///< LayerFacts::kind counts these
+    std::vector<ExpertKind> kinds;         ///< LayerFacts::kind counts these
+    std::int64_t dense_multiply_adds = 0;  ///< per token, of all layers but their routed experts
 };
 
 struct PlacementSetting {
     models::CacheFormat cache;
-    std::int64_t batch;      ///< tokens of the largest step
+    std::int64_t batch;      ///< tokens of the largest step: a prompt's window, or -b
     std::int64_t snapshots;  ///< recurrent states kept beside the current one
 };
 

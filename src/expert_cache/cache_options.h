@@ -19,7 +19,9 @@ struct UploadOptions {
 
     std::uint64_t bytes_per_token = kNoBudget;  ///< granted at a step's end, a device
     std::uint64_t budget_tokens = 4;            ///< at most so many tokens' budget is saved up
-    std::uint64_t chunk_bytes = std::uint64_t{1} << 20;
+    /// One that has begun slows the CPU's reading: large ones cost points of speed
+    /// (expert_cache_simulated.md).
+    std::uint64_t chunk_bytes = std::uint64_t{256} << 10;
     std::int32_t chunks_in_flight = 3;  ///< each has a pinned staging buffer
     std::int32_t queue_length = 32;     ///< uploads a device has waiting or running
     /// A chunk waits no longer than this for the CPU to stop reading.

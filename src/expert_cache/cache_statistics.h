@@ -12,14 +12,16 @@ struct DeviceStatistics {
     std::uint64_t uploads = 0;
     std::uint64_t fetches = 0;
     std::uint64_t uploaded_bytes = 0;  ///< fetches included
-    std::uint64_t moved_bytes = 0;     ///< from slot to slot
-    std::uint64_t paid_back = 0;       ///< uploads and fetches that were hit later
+    std::uint64_t fetched_bytes = 0;
+    std::uint64_t moved_bytes = 0;  ///< from slot to slot
+    std::uint64_t paid_back = 0;    ///< uploads and fetches that were hit later
     std::uint64_t evictions = 0;
     std::uint64_t failures = 0;  ///< uploads and fetches that did not arrive
     Nanoseconds waited{0};       ///< by `borrow`, `resize` and `rebalance`
     std::uint64_t resident = 0;  ///< experts now
     std::uint64_t mapped_bytes = 0;
-    bool lost = false;
+    bool out = false;   ///< left out now: lost, or until it is tried again
+    bool lost = false;  ///< for good
 };
 
 /// Counts since the cache was made. A token that uses an expert is a hit or a miss.

@@ -30,9 +30,21 @@ void learn_from_step(CacheState& state, std::int32_t place) {
 
 /// A device gets the sizes that it is to have, but for what it lends.
 void apply_wanted(CacheState& state, DeviceCache& device) {
-    if (device.lost.load() || device.slots.loan_bytes() > 0) return;
+    if (device.out.load() || device.slots.loan_bytes() > 0) return;
     shrink_to(state, device, device.wanted);
     grow_to_wanted(state, device);
+}
+
+/// The slots that each layer is to have on all devices together.
+void tell_policies(CacheState& state) {
+    const std::lock_guard lock(state.mutex);
+    for (std::int32_t layer = 0; layer < state.layer_count(); ++layer) {
+        const auto index = static_cast<std::size_t>(layer);
+        if (state.layers[index].experts == 0) continue;
+        std::int32_t slots = 0;
+        for (const auto& device : state.devices) slots += device->lost.load() ? 0 : device->wanted[index];
+        state.policy(layer).resized(std::min(slots, state.layers[index].experts));
+    }
 }
 
 std::vector<Share> shares_of(const CacheState& state, const DeviceCache& device) {
@@ -69,6 +81,7 @@ DeviceStatistics statistics_of(const DeviceCache& device) {
     result.hits = device.hits.load();
     result.paid_back = device.paid_back.load();
     result.lost = device.lost.load();
+    result.out = device.out.load();
     for (std::int32_t l = 0; l < device.slots.layers(); ++l) {
         result.resident += static_cast<std::uint64_t>(device.slots.count(l, SlotState::Resident));
     }
@@ -233,9 +246,11 @@ std::optional<ExpertLease> ExpertCache::acquire(ExpertKey key) const {
     return std::nullopt;
 }
 
+bool ExpertCache::wanted(ExpertKey key) const { return state_->residency.at(key).wanted(); }
+
 std::int32_t ExpertCache::free_slots(std::int32_t device, std::int32_t layer) const {
     const DeviceCache& of = state_->at(device);
-    return of.lost.load() ? 0 : of.slots.count(layer, SlotState::Free);
+    return of.out.load() ? 0 : of.slots.count(layer, SlotState::Free);
 }
 
 CacheStep ExpertCache::begin_step(Learning learning) {
@@ -269,7 +284,7 @@ CpuReading& ExpertCache::cpu_reading() { return state_->reading; }
 std::optional<MemoryLoan> ExpertCache::borrow(std::int32_t device, std::uint64_t bytes) {
     DeviceCache& of = state_->at(device);
     const std::lock_guard reshaping(state_->reshaping);
-    if (of.lost.load() || of.slots.loan_bytes() > 0) return std::nullopt;
+    if (of.out.load() || of.slots.loan_bytes() > 0) return std::nullopt;
     std::optional<std::vector<std::int32_t>> targets;
     {
         const std::lock_guard lock(state_->mutex);
@@ -296,6 +311,7 @@ std::uint64_t ExpertCache::resize(std::int32_t device, std::uint64_t bytes) {
     share_out(shares, bytes, of.device.mapping_granularity());
     for (std::size_t l = 0; l < shares.size(); ++l) of.wanted[l] = shares[l].slots;
     apply_wanted(*state_, of);
+    tell_policies(*state_);
     const std::lock_guard lock(state_->mutex);
     return of.slots.mapped_bytes();
 }
@@ -313,6 +329,18 @@ void ExpertCache::rebalance(const std::vector<std::vector<std::int32_t>>& slots)
         }
         apply_wanted(*state_, of);
     }
+    tell_policies(*state_);
+}
+
+void ExpertCache::restore() {
+    const std::lock_guard reshaping(state_->reshaping);
+    for (const auto& device : state_->devices) {
+        if (!device->out.load() && device->slots.loan_bytes() == 0) grow_to_wanted(*state_, *device);
+    }
+}
+
+CopyTimes ExpertCache::take_copy_times(std::int32_t device, RamUse ram) {
+    return state_->at(device).uploader.take_times(ram);
 }
 
 std::int32_t ExpertCache::slots(std::int32_t device, std::int32_t layer) const {

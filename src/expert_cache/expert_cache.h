@@ -15,6 +15,7 @@
 #include "expert_cache/slots/layer_shape.h"
 #include "expert_cache/uploads/cpu_reading.h"
 #include "expert_cache/uploads/host_expert.h"
+#include "expert_cache/uploads/uploader.h"
 
 namespace coterie::expert_cache {
 
@@ -104,7 +105,8 @@ class MemoryLoan {
 /// Any expert may be on any device: a free slot first, else the device whose victim the policy names.
 ///
 /// A copy that fails leaves its expert to the CPU. A device that is lost leaves the cache with one line in
-/// the log; its steps' streams fail, and everything goes on from RAM.
+/// the log; its steps' streams fail, and everything goes on from RAM. One that keeps refusing or failing
+/// leaves for a while that grows, and comes back empty.
 ///
 /// Thread-safe. Steps, leases and loans must go before the cache, the devices and the clock after it.
 class ExpertCache {
@@ -121,6 +123,9 @@ class ExpertCache {
     std::uint32_t version() const;
     /// The same for longer than a step.
     std::optional<ExpertLease> acquire(ExpertKey key) const;
+    /// Whether the expert was admitted when it was last missed, but found no way in: a fetch is worth more
+    /// then. Lock-free.
+    bool wanted(ExpertKey key) const;
     /// How many fetches a step could make now.
     std::int32_t free_slots(std::int32_t device, std::int32_t layer) const;
 
@@ -144,6 +149,11 @@ class ExpertCache {
     std::uint64_t resize(std::int32_t device, std::uint64_t bytes);
     /// Changes the shares: [devices][layers] slots. Coldest experts go, the others stay.
     void rebalance(const std::vector<std::vector<std::int32_t>>& slots);
+    /// Gives layers the slots back that they lack since a device refused memory or was out for a while.
+    void restore();
+
+    /// Uploads' copies since the last call, for measured costs.
+    CopyTimes take_copy_times(std::int32_t device, RamUse ram);
 
     std::int32_t slots(std::int32_t device, std::int32_t layer) const;
     CacheStatistics statistics() const;

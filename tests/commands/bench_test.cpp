@@ -68,6 +68,33 @@ TEST(BenchTest, CsvHasAsManyCellsAsColumns) {
     EXPECT_EQ(cells, static_cast<std::size_t>(std::count(header.begin(), header.end(), ',') + 1)) << row;
 }
 
+TEST(BenchTest, SaysWhatDevicesMoved) {
+    const auto results = nlohmann::json::parse(
+        output_of(bench("json", {"-p", "40", "-n", "12", "-r", "2", "--fake-gpu", "6M@10G/s",
+                                 "--expert-cache", "24", "--cache-profile", "off"})));
+    ASSERT_EQ(results.size(), 2u);
+    for (const auto& result : results) {
+        EXPECT_EQ(result.at("n_gpus"), 1);
+        EXPECT_EQ(result.at("cache_policy"), "admit");
+        const double hits = result.at("expert_hit_rate");
+        EXPECT_TRUE(hits >= 0 && hits <= 1);
+    }
+    // What a token's experts read is the same on every path: from RAM, from slots, or on their way to them.
+    const auto& generation = results[1];
+    EXPECT_GT(generation.at("expert_hit_rate").get<double>(), 0.0);
+    const double read = generation.at("expert_bytes_cpu").get<double>() +
+                        generation.at("expert_bytes_slots").get<double>() +
+                        generation.at("expert_bytes_fetched").get<double>();
+    EXPECT_NEAR(read, 6 * 6 * 34816.0, 6 * 6 * 4000.0);
+    EXPECT_GT(generation.at("limit_share").get<double>(), 0.0);
+    EXPECT_TRUE(results[0].at("limit_share").is_null());
+    const auto plain = nlohmann::json::parse(output_of(bench("json", {"-p", "40", "-n", "12", "-r", "2"})));
+    EXPECT_TRUE(plain[1].at("expert_hit_rate").is_null());
+    for (std::size_t i = 0; i < 2; ++i) {
+        EXPECT_EQ(plain[i].at("logits_checksum"), results[i].at("logits_checksum"));
+    }
+}
+
 TEST(BenchTest, MarkdownIsATable) {
     Program program({"-m", kModel, "-p", "4", "-n", "2", "-r", "1"}, {.name = "llama-bench"});
     const Outcome outcome = program.finish();

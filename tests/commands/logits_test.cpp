@@ -17,6 +17,20 @@ std::vector<float> floats(const std::string& bytes) {
     return result;
 }
 
+TEST(LogitsTest, DevicesChangeNoFloat) {
+    TemporaryFolder folder;
+    const auto logits_with = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), {"logits", "-m", kModel, "--tokens", "8190,283,198,2370,5,6,7,8", "--raw",
+                                   folder.file("logits.f32")});
+        output_of(std::move(more));
+        return read_file(folder.file("logits.f32"));
+    };
+    const std::string alone = logits_with({});
+    ASSERT_EQ(alone.size(), 8 * kVocabulary * sizeof(float));
+    EXPECT_TRUE(logits_with({"--fake-gpu", "8M@1G/s,6M@10G/s", "--expert-cache", "30"}) == alone);
+    EXPECT_TRUE(logits_with({"--fake-gpu", "64M@1G/s", "--window", "64", "-b", "3"}) == alone);
+}
+
 TEST(LogitsTest, RawAndJsonHoldTheSameFloatsWhateverTheBatch) {
     TemporaryFolder folder;
     const std::string raw = folder.file("logits.f32");

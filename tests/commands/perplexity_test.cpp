@@ -36,6 +36,8 @@ TEST(PerplexityTest, PrintsOneLineAndDoesNotDependOnTheBatch) {
     EXPECT_EQ(whole.find('\n'), whole.size() - 1);
     EXPECT_EQ(whole,
               output_of({"perplexity", "-m", kModel, "-f", folder.file("text"), "-c", "100", "-b", "7"}));
+    EXPECT_EQ(whole, output_of({"perplexity", "-m", kModel, "-f", folder.file("text"), "-c", "100",
+                                "--fake-gpu", "8M@1G/s", "--expert-cache", "20"}));
 }
 
 TEST(PerplexityTest, RefusesATextWithNothingToPredict) {

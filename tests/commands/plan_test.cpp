@@ -60,6 +60,23 @@ TEST(PlanTest, SlotsByNumberMakeACacheWhoseBytesAddUp) {
     EXPECT_EQ(json.at("costs").at("devices")[1].at("copy_seconds"), 20e-6);
 }
 
+TEST(PlanTest, WindowsOfPromptsArePlannedOrGiven) {
+    const std::vector<std::string> flags{"--fake-gpu", "12M@10M/s", "--expert-cache", "30", "-b", "64",
+                                         "-c",         "4096"};
+    const auto planned = json_of(flags).at("window");
+    EXPECT_GT(planned.at("tokens"), 64);
+    EXPECT_EQ(planned.at("tokens"), planned.at("planned_tokens"));
+    EXPECT_EQ(planned.at("limit"), "memory");
+    std::vector<std::string> fixed = flags;
+    fixed.insert(fixed.end(), {"--window", "1000"});
+    EXPECT_EQ(json_of(fixed).at("window"), nlohmann::json::parse(R"({"tokens": 1000, "limit": "flag"})"));
+    EXPECT_GT(sum_of(json_of(fixed).at("ram"), {"workspace_bytes", "pinned_bytes"}),
+              sum_of(json_of(flags).at("ram"), {"workspace_bytes", "pinned_bytes"}));
+    EXPECT_EQ(json_of({"--window", "1000", "-b", "64"}).at("window").at("tokens"), 64);  // without a device
+    EXPECT_THAT(output_of(plan_with(flags)), HasSubstr("prompts "));
+    expect_error(plan_with({"--fake-gpu", "12M@10M/s", "--window", "0"}), 2, {"--window 0"});
+}
+
 TEST(PlanTest, CostsCanBeKeptAndGivenBack) {
     const TemporaryFolder folder;
     const std::vector<std::string> flags{"--fake-gpu", "8M@1G/s", "--expert-cache", "16"};

@@ -34,10 +34,23 @@ Pipe make_pipe() {
     return {ends[0], ends[1]};
 }
 
+/// Removed when the test program ends.
+const std::string& cache_folder() {
+    static const TemporaryFolder folder;
+    static const std::string path = folder.file("cache");
+    return path;
+}
+
 std::vector<std::string> environment_for(const Program::Setting& setting) {
     std::vector<std::string> result = setting.environment;
+    // Routing profiles are kept by default; a test's must meet nobody else's.
+    const bool given = std::any_of(result.begin(), result.end(),
+                                   [](const auto& text) { return text.starts_with("XDG_CACHE_HOME="); });
+    if (!given) result.push_back("XDG_CACHE_HOME=" + cache_folder());
     for (char** variable = environ; *variable; ++variable) {
-        if (!std::string_view(*variable).starts_with("COTERIE_")) result.emplace_back(*variable);
+        const std::string_view text(*variable);
+        if (text.starts_with("COTERIE_") || text.starts_with("XDG_CACHE_HOME=")) continue;
+        result.emplace_back(text);
     }
     return result;
 }

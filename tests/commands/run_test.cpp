@@ -60,10 +60,55 @@ TEST(RunTest, DevicesChangeNotALetter) {
     }
 }
 
+/// The files in the folder of routing profiles.
+std::vector<std::string> profiles_in(const std::string& cache) {
+    std::vector<std::string> files;
+    if (!std::filesystem::exists(cache + "/coterie")) return files;
+    for (const auto& entry : std::filesystem::directory_iterator(cache + "/coterie")) {
+        files.push_back(entry.path());
+    }
+    return files;
+}
+
+TEST(RunTest, KeepsWhatItLearntInTheUsersCacheFolder) {
+    const TemporaryFolder folder;
+    const std::string cache = folder.file("cache");
+    const auto run_with = [&](std::vector<std::string> arguments) {
+        arguments.insert(arguments.end(), {"-m", kModel, "--fake-gpu", "8M@1G/s", "--expert-cache", "8"});
+        Program program(std::move(arguments), {.environment = {"XDG_CACHE_HOME=" + cache}});
+        const Outcome outcome = program.finish();
+        EXPECT_EQ(outcome.status, 0) << outcome.errors;
+        return outcome;
+    };
+    run_with({"run", "-p", "Hello", "-n", "3", "--cache-profile", "off"});
+    run_with({"run", "-p", "Hello", "-n", "3", "--cache-profile", folder.file("mine")});
+    run_with({"bench", "-p", "0", "-n", "4", "-r", "1"});
+    EXPECT_TRUE(profiles_in(cache).empty()) << "nobody asked for one, or benchmarks train it";
+    run_with({"run", "-p", "Hello", "-n", "3"});
+    const std::vector<std::string> files = profiles_in(cache);
+    ASSERT_EQ(files.size(), 1u);
+    const std::string learnt = read_file(files[0]);
+    run_with({"bench", "-p", "0", "-n", "4", "-r", "1"});
+    EXPECT_EQ(read_file(files[0]), learnt);
+    run_with({"run", "-p", "Hello", "-n", "3"});
+    EXPECT_NE(read_file(files[0]), learnt);
+    run_with({"run", "-p", "Hello", "-n", "3", "--cache-policy", "static"});
+    // A folder that takes no file spoils nothing.
+    std::filesystem::remove_all(cache);
+    write_file(cache, "no folder");
+    EXPECT_THAT(run_with({"run", "-p", "Hello", "-n", "3"}).errors, HasSubstr("--cache-profile"));
+}
+
 TEST(RunTest, BadCacheFlagsAreNamed) {
     expect_error({"run", "-m", kModel, "-p", "x", "--cache-policy", "lur"}, 2, {"'lur'", "admit"});
     expect_error({"run", "-m", kModel, "-p", "x", "--cache-policy", "belady"}, 2, {"coterie replay"});
-    expect_error({"run", "-m", kModel, "-p", "x", "--cache-policy", "static"}, 2, {"--cache-profile"});
+    for (const char* profile : {"off", "/nowhere/profile"}) {
+        expect_error({"run", "-m", kModel, "-p", "x", "--fake-gpu", "8M@1G/s", "--expert-cache", "8",
+                      "--cache-policy", "static", "--cache-profile", profile},
+                     2, {"--cache-policy static", "--cache-profile"});
+    }
+    expect_error({"run", "-m", kModel, "-p", "x", "--fake-gpu", "8M@1G/s", "--window", "some"}, 2,
+                 {"--window some", "auto"});
     expect_error({"run", "-m", kModel, "-p", "x", "--prefetch", "always"}, 2,
                  {"--prefetch always", "router"});
     expect_error({"run", "-m", kModel, "-p", "x", "--fake-gpu", "4Q"}, 2, {"4Q", "2x64M@1G/s"});

@@ -67,6 +67,17 @@ class PlacementTest : public testing::TestWithParam<TestModel> {
         return *(values.begin() + draw(values.size()));
     }
 
+    expert_cache::RoutingProfile draw_profile() {
+        const auto layers = static_cast<std::int32_t>(has_experts_.size());
+        expert_cache::RoutingProfile profile({.model_hash = 1, .layers = layers, .experts = experts_});
+        for (std::int32_t layer = 0; layer < layers; ++layer) {
+            for (std::int32_t e = 0; e < experts_; ++e) {
+                profile.set({layer, e}, static_cast<double>(draw(1000)));
+            }
+        }
+        return profile;
+    }
+
     Setting draw_setting(const Round& round) {
         Setting setting;
         OffloadOptions& offload = setting.offload;
@@ -87,7 +98,11 @@ class PlacementTest : public testing::TestWithParam<TestModel> {
         }
         offload.ram_rate = round.devices_pay ? 1e8 : pick({0.0, 1e8, 2e10});
         offload.clock = &clock_;
-        offload.policy = pick<std::string>({"admit", "arc", "lfu", "lru", "slru"});
+        offload.policy = pick<std::string>({"admit", "arc", "lfu", "lru", "slru", "static"});
+        if (offload.policy == "static" || draw(4) == 0) offload.profile = draw_profile();
+        offload.measures_costs = !round.devices_pay && draw(2) == 0;
+        offload.windows = pick({OffloadOptions::Windows::Planned, OffloadOptions::Windows::Fixed});
+        offload.rebalance_tokens = 16;
         using expert_cache::Prefetch;
         offload.prefetch = pick({Prefetch::Off, Prefetch::Router, Prefetch::Temporal, Prefetch::Both});
         offload.cache.uploads.bytes_per_token =
@@ -110,7 +125,11 @@ class PlacementTest : public testing::TestWithParam<TestModel> {
         FakeDevice& device =
             machine.device(static_cast<int>(draw(static_cast<std::uint64_t>(machine.size()))));
         if (device.lost()) return;
-        switch (draw(12)) {
+        switch (draw(14)) {
+            case 5:
+                return device.refuse_call(1 + static_cast<int>(draw(20)));
+            case 6:
+                return device.refuse_allocation(1 + static_cast<int>(draw(2)));
             case 0:
                 return device.fail_copy(1 + static_cast<int>(draw(4)));
             case 1:
@@ -130,7 +149,7 @@ class PlacementTest : public testing::TestWithParam<TestModel> {
     void expect_same(Engine& engine, bool faults) {
         Sequence sequence = engine.make_sequence();
         for (std::int64_t begin = 0; begin < kTokens;) {
-            const auto most = static_cast<std::int64_t>(pick({1, 1, 1, 2, 7, 32, 60}));
+            const auto most = static_cast<std::int64_t>(pick({1, 1, 1, 2, 7, 32, 60, 130}));
             const std::int64_t end = std::min(kTokens, begin + most);
             const auto part = std::span<const TokenId>(tokens_).subspan(
                 static_cast<std::size_t>(begin), static_cast<std::size_t>(end - begin));
@@ -141,6 +160,7 @@ class PlacementTest : public testing::TestWithParam<TestModel> {
                     << "position " << begin + static_cast<std::int64_t>(i);
             }
             begin = end;
+            if (draw(6) == 0) engine.request_ended();
             for (std::uint64_t k = draw(8); k > 0; --k) engine.offload()->cache().maintain();
         }
     }
@@ -151,13 +171,14 @@ class PlacementTest : public testing::TestWithParam<TestModel> {
             SCOPED_TRACE(setting.text);
             EngineOptions options = base_options(GetParam());
             options.offload = setting.offload;
+            options.window = 160;
             auto engine = open(GetParam(), options);
             expect_same(*engine, faults);
             if (HasFatalFailure()) return;
             engine->offload()->cache().check_integrity();
             const HybridStatistics& did = engine->offload()->experts().statistics();
-            in_place_ += did.in_place;
-            on_devices_ += did.in_place + did.fetched + did.streamed;
+            in_place_ += did.in_place.experts;
+            on_devices_ += did.in_place.experts + did.fetched.experts + did.streamed.experts;
         }
     }
 

@@ -67,22 +67,24 @@ std::uint64_t compute(engine::Engine& engine, engine::Sequence& sequence,
 
 struct Repetition {
     double seconds;
+    CacheUse cache;
     std::uint64_t logits_checksum;
 };
 
 Repetition repeat(engine::Engine& engine, const Test& test, std::span<const engine::TokenId> tokens) {
     engine::Sequence sequence = engine.make_sequence();
     const auto depth = static_cast<std::size_t>(test.depth);
-    if (depth > 0) compute(engine, sequence, tokens.first(depth), engine.batch(), EachStep::Silent);
+    if (depth > 0) compute(engine, sequence, tokens.first(depth), engine.window(), EachStep::Silent);
 
+    const CacheUse before = cache_use(engine);
     const auto start = std::chrono::steady_clock::now();
     const std::uint64_t sum =
         test.generated > 0
             ? compute(engine, sequence, tokens.subspan(depth), 1, EachStep::Logits)
-            : compute(engine, sequence, tokens.subspan(depth), engine.batch(), EachStep::Silent);
+            : compute(engine, sequence, tokens.subspan(depth), engine.window(), EachStep::Silent);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     COTERIE_CHECK(sequence.length() == test.depth + test.tokens());
-    return {elapsed.count(), sum};
+    return {elapsed.count(), cache_use(engine) - before, sum};
 }
 
 }  // namespace
@@ -121,7 +123,9 @@ Measurement measure(engine::Engine& engine, const Test& test, const MeasureOptio
         .test = test,
         .start_time = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))),
         .seconds = {},
-        .logits_checksum = 0};
+        .logits_checksum = 0,
+        .cache = {},
+        .rates = {}};
     for (int i = 0; i < options.repetitions; ++i) {
         const Repetition repetition = repeat(engine, test, tokens);
         if (i > 0 && repetition.logits_checksum != measurement.logits_checksum) {
@@ -129,8 +133,10 @@ Measurement measure(engine::Engine& engine, const Test& test, const MeasureOptio
                  engine.archive().name(), name_of(test));
         }
         measurement.seconds.push_back(repetition.seconds);
+        measurement.cache = measurement.cache + repetition.cache;
         measurement.logits_checksum = repetition.logits_checksum;
     }
+    measurement.rates = path_rates(engine);
     return measurement;
 }
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/bench/cache_use.h"
 #include "engine/engine.h"
 
 namespace coterie::cli::bench {
@@ -25,6 +26,8 @@ struct Measurement {
     std::string start_time;       ///< UTC, "2026-01-31T12:00:00Z"
     std::vector<double> seconds;  ///< per repetition
     std::uint64_t logits_checksum = 0;
+    CacheUse cache = {};  ///< of all repetitions together, without their depth
+    PathRates rates = {};
 };
 
 struct Statistics {

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <span>
+#include <vector>
 
 #include "base/error.h"
 
@@ -16,6 +18,13 @@ std::vector<std::int64_t> nanoseconds(const Measurement& measurement) {
     return result;
 }
 
+const char* backends(const Setup& setup) { return setup.gpus > 0 ? "CPU, GPU experts" : "CPU"; }
+
+/// Of all repetitions.
+double tokens_of(const Measurement& measurement) {
+    return static_cast<double>(measurement.test.tokens()) * static_cast<double>(measurement.seconds.size());
+}
+
 /// What a test does not have is null, not 0.
 nlohmann::ordered_json applicable(double value) {
     return value > 0.0 ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
@@ -27,15 +36,20 @@ nlohmann::ordered_json fields(const Setup& setup, const Measurement& measurement
     const std::vector<double> samples = rates(measurement);
     const Statistics rate = statistics(samples);
     const Shares share = shares(setup, measurement);
+    const CacheUse& cache = measurement.cache;
+    const auto per_token = [&](std::uint64_t bytes) -> nlohmann::ordered_json {
+        if (setup.gpus == 0) return nullptr;
+        return static_cast<double>(bytes) / tokens_of(measurement);
+    };
     return {{"build_version", COTERIE_VERSION},
             {"cpu_info", setup.processor},
-            {"backends", "CPU"},
+            {"backends", backends(setup)},
             {"model_filename", setup.model_file},
             {"model_type", setup.model_type},
             {"model_size", setup.model_bytes},
             {"model_n_params", setup.model_parameters},
             {"n_batch", setup.batch},
-            {"n_ubatch", setup.batch},
+            {"n_ubatch", setup.window},
             {"n_threads", setup.threads},
             {"type_k", setup.cache_keys},
             {"type_v", setup.cache_values},
@@ -58,6 +72,15 @@ nlohmann::ordered_json fields(const Setup& setup, const Measurement& measurement
             {"weights_gflop_s", applicable(share.operations_per_second / 1e9)},
             {"int_dot_peak_gflop_s", setup.integer_peak / 1e9},
             {"int_dot_peak_share", applicable(share.of_integer_peak)},
+            {"n_gpus", setup.gpus},
+            {"cache_policy", setup.gpus > 0 ? nlohmann::ordered_json(setup.cache_policy) : nullptr},
+            {"expert_hit_rate", setup.gpus > 0 ? nlohmann::ordered_json(cache.hit_rate()) : nullptr},
+            {"expert_bytes_cpu", per_token(cache.cpu_bytes)},
+            {"expert_bytes_slots", per_token(cache.slot_bytes)},
+            {"expert_bytes_fetched", per_token(cache.fetched_bytes)},
+            {"expert_bytes_uploaded", per_token(cache.uploaded_bytes)},
+            {"expert_bytes_streamed", per_token(cache.streamed_bytes)},
+            {"limit_share", applicable(share.of_limit)},
             {"logits_checksum", fmt::format("{:016x}", measurement.logits_checksum)}};
 }
 
@@ -146,10 +169,12 @@ class Markdown final : public Report {
   public:
     Markdown(const Setup& setup, std::FILE* out) : setup_(setup), out_(out) {}
     void begin() override {
-        print_row({"model", "size", "params", "backend", "threads", "test", "t/s", "GB/s", "of RAM rate",
-                   "GFLOP/s", "of int8 peak"});
+        std::vector<std::string> names{"model", "size", "params",      "backend", "threads",     "test",
+                                       "t/s",   "GB/s", "of RAM rate", "GFLOP/s", "of int8 peak"};
+        if (setup_.gpus > 0) names.insert(names.end(), {"hits", "link MB/t", "CPU MB/t", "of limit"});
+        print_row(names);
         fmt::print(out_, "|");
-        for (const Column& column : kColumns) {
+        for (const Column& column : std::span(kColumns).first(names.size())) {
             fmt::print(out_, " {:->{}}{} |", "", column.width - (column.right ? 1 : 0),
                        column.right ? ":" : "");
         }
@@ -160,13 +185,27 @@ class Markdown final : public Report {
         const Statistics rate = statistics(rates(measurement));
         const Shares share = shares(setup_, measurement);
         const bool generation = measurement.test.generated > 0;
-        print_row({setup_.model_type, human_bytes(setup_.model_bytes),
-                   human_parameters(setup_.model_parameters), "CPU", std::to_string(setup_.threads),
-                   name_of(measurement.test), fmt::format("{:.2f} ± {:.2f}", rate.mean, rate.deviation),
-                   generation ? fmt::format("{:.2f}", share.bytes_per_second / 1e9) : "",
-                   generation ? fmt::format("{:.0f} %", 100.0 * share.of_read_rate) : "",
-                   generation ? "" : fmt::format("{:.1f}", share.operations_per_second / 1e9),
-                   generation ? "" : fmt::format("{:.0f} %", 100.0 * share.of_integer_peak)});
+        std::vector<std::string> cells{
+            setup_.model_type,
+            human_bytes(setup_.model_bytes),
+            human_parameters(setup_.model_parameters),
+            setup_.gpus > 0 ? "CPU+GPU" : "CPU",
+            std::to_string(setup_.threads),
+            name_of(measurement.test),
+            fmt::format("{:.2f} ± {:.2f}", rate.mean, rate.deviation),
+            generation ? fmt::format("{:.2f}", share.bytes_per_second / 1e9) : "",
+            generation ? fmt::format("{:.0f} %", 100.0 * share.of_read_rate) : "",
+            generation ? "" : fmt::format("{:.1f}", share.operations_per_second / 1e9),
+            generation ? "" : fmt::format("{:.0f} %", 100.0 * share.of_integer_peak)};
+        if (setup_.gpus > 0) {
+            const CacheUse& cache = measurement.cache;
+            const double tokens = tokens_of(measurement);
+            cells.push_back(fmt::format("{:.1f} %", 100.0 * cache.hit_rate()));
+            cells.push_back(fmt::format("{:.3f}", 1e-6 * static_cast<double>(cache.link_bytes()) / tokens));
+            cells.push_back(fmt::format("{:.3f}", 1e-6 * static_cast<double>(cache.cpu_bytes) / tokens));
+            cells.push_back(generation ? fmt::format("{:.0f} %", 100.0 * share.of_limit) : "");
+        }
+        print_row(cells);
     }
     void end() override {
         fmt::print(out_,
@@ -180,11 +219,11 @@ class Markdown final : public Report {
         int width;
         bool right;
     };
-    static constexpr Column kColumns[] = {{30, false}, {10, true}, {10, true}, {10, false},
-                                          {7, true},   {15, true}, {20, true}, {8, true},
-                                          {11, true},  {8, true},  {12, true}};
+    static constexpr Column kColumns[] = {{30, false}, {10, true}, {10, true}, {10, false}, {7, true},
+                                          {15, true},  {20, true}, {8, true},  {11, true},  {8, true},
+                                          {12, true},  {8, true},  {10, true}, {9, true},   {9, true}};
 
-    void print_row(std::initializer_list<std::string> cells) {
+    void print_row(const std::vector<std::string>& cells) {
         fmt::print(out_, "|");
         const Column* column = kColumns;
         for (const std::string& cell : cells) {
@@ -211,6 +250,13 @@ Shares shares(const Setup& setup, const Measurement& measurement) {
     if (measurement.test.generated > 0) {
         result.bytes_per_second = mean * static_cast<double>(setup.cost.decode_bytes());
         result.of_read_rate = result.bytes_per_second / setup.read_rate;
+        if (setup.gpus > 0) {
+            const double dense = static_cast<double>(setup.cost.decode_bytes() - setup.cost.expert_bytes) *
+                                 tokens_of(measurement);
+            const double seconds =
+                std::accumulate(measurement.seconds.begin(), measurement.seconds.end(), 0.0);
+            result.of_limit = limit_seconds(measurement.cache, measurement.rates, dense) / seconds;
+        }
     } else {
         const auto tokens = measurement.test.prompt;
         result.operations_per_second =

@@ -20,6 +20,9 @@ struct Setup {
     std::string instruction_set;
     int threads = 0;
     std::int64_t batch = 0;
+    std::int64_t window = 0;  ///< tokens of a prompt's step at most
+    int gpus = 0;             ///< that hold experts
+    std::string cache_policy;
     std::string cache_keys;
     std::string cache_values;
     models::TokenCost cost;
@@ -33,6 +36,7 @@ struct Shares {
     double of_read_rate = 0.0;
     double operations_per_second = 0.0;  ///< of products with weights, in prompts
     double of_integer_peak = 0.0;
+    double of_limit = 0.0;  ///< in generation with devices: of the time that bytes alone take on their paths
 };
 
 /// From the mean rate.

@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/flag_values.h"
 #include "cli/model_options.h"
+#include "engine/offload.h"
 #include "kernels/cpu/integer_peak.h"
 #include "kernels/cpu/memory_bandwidth.h"
 
@@ -60,7 +61,7 @@ std::string model_type(const gguf::Archive& archive) {
                        size.empty() ? "" : " ", size, traits(most->first).name);
 }
 
-bench::Setup describe(const engine::Engine& engine, const ModelOptions& options) {
+bench::Setup describe(engine::Engine& engine, const ModelOptions& options) {
     bench::Setup setup;
     setup.model_file = engine.archive().name();
     setup.model_type = model_type(engine.archive());
@@ -72,6 +73,11 @@ bench::Setup describe(const engine::Engine& engine, const ModelOptions& options)
     setup.instruction_set = cpu::kernels().name;
     setup.threads = engine.threads();
     setup.batch = engine.batch();
+    setup.window = engine.window();
+    if (const engine::Offload* offload = engine.offload()) {
+        setup.gpus = static_cast<int>(offload->options().fake_devices.size());
+        setup.cache_policy = offload->options().policy;
+    }
     setup.cache_keys = options.cache_keys;
     setup.cache_values = options.cache_values;
     setup.cost = models::token_cost(engine.model());
@@ -122,6 +128,8 @@ void add_bench(CLI::App& root, Action& action) {
     command->add_flag("!--no-warmup", options->measure.warm_up, "no untimed repetition before the first")
         ->group(group);
     add_model_flags(*command, options->model);
+    add_offload_flags(*command, options->model.offload);
+    options->model.offload.profile = OffloadFlags::Profile::Reads;
     command->footer(
         "GB/s counts the weights that a generated token uses; RAM's rate and the peak of 8-bit dot products\n"
         "are measured first, on the same threads.\n"

@@ -81,10 +81,10 @@ class JsonRows final : public RowWriter {
 void compute(engine::Engine& engine, std::span<const TokenId> tokens, RowWriter& writer) {
     engine::Sequence sequence = engine.make_sequence();
     ProgressBar bar("computing", ProgressBar::Unit::Tokens);
-    const auto batch = static_cast<std::size_t>(engine.batch());
+    const auto window = static_cast<std::size_t>(engine.window());
     for (std::size_t done = 0; done < tokens.size();) {
         const Slice slice{.sequence = &sequence,
-                          .tokens = tokens.subspan(done, std::min(batch, tokens.size() - done)),
+                          .tokens = tokens.subspan(done, std::min(window, tokens.size() - done)),
                           .logits = Slice::Logits::All};
         engine.step({&slice, 1}, [&](std::int64_t, std::span<const float> row) { writer.add(row); });
         done += slice.tokens.size();
@@ -130,6 +130,8 @@ void add_logits(CLI::App& root, Action& action) {
         ->excludes(raw)
         ->group("Logits");
     add_model_flags(*command, options->model);
+    add_offload_flags(*command, options->model.offload);
+    options->model.offload.profile = OffloadFlags::Profile::Reads;
     command->footer(
         "Examples:\n"
         "  coterie logits -m model.gguf --tokens 1,2,3\n"

@@ -83,6 +83,8 @@ void add_perplexity(CLI::App& root, Action& action) {
     command->add_flag("--bos", options->bos, "begin each window with the BOS token")->group(group);
     command->add_flag("--json", options->json, "print the result as JSON")->group(group);
     add_model_flags(*command, options->model);
+    add_offload_flags(*command, options->model.offload);
+    options->model.offload.profile = OffloadFlags::Profile::Reads;
     command->footer(
         "The text is tokenised once and cut into windows of -c tokens (default 512). Each window starts "
         "from\n"

@@ -1,25 +1,18 @@
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <fmt/format.h>
 #include <memory>
 #include <string>
-#include <vector>
 
-#include "base/error.h"
 #include "cli/command.h"
 #include "cli/model_options.h"
 #include "cli/placement_flags.h"
-#include "cli/plan/machine.h"
+#include "cli/plan/planning.h"
 #include "cli/plan/report.h"
-#include "cli/plan/usage.h"
-#include "engine/offload.h"
-#include "engine/placement_facts.h"
-#include "models/registry.h"
 
 namespace coterie::cli {
 namespace {
 
-using namespace expert_cache;
+using expert_cache::DensePlace;
 
 /// Rates as people write them.
 struct RateFlags {
@@ -31,68 +24,25 @@ struct RateFlags {
 
 struct Options {
     ModelOptions model;
-    PlacementFlags placement;
     RateFlags rates;
     bool dense_on_gpu = false;
     bool json = false;
 };
 
-std::vector<DeviceFacts> facts_of(const std::vector<plan::PlannedDevice>& devices) {
-    std::vector<DeviceFacts> facts;
-    for (const plan::PlannedDevice& device : devices) facts.push_back(device.facts);
-    return facts;
-}
-
-PlacementRequest request_of(const Options& options, const std::vector<DeviceFacts>& devices,
-                            const models::Model& model) {
-    PlacementRequest request = placement_request(options.placement, devices, model.config.layers);
-    request.context = engine::context_or_default(options.model.context, model.config);
-    if (!options.placement.fake_gpu.empty()) {
-        request.reserve_bytes += engine::Offload::overhead_bytes(model, options.model.batch);
-    }
-    if (options.dense_on_gpu) request.dense = DensePlace::Devices;
-    return request;
-}
-
-engine::PlacementFacts facts_of(const models::Model& model, const Options& options) {
-    const engine::EngineOptions defaults;
-    engine::PlacementFacts facts = engine::placement_facts(model, {.cache = cache_format(options.model),
-                                                                   .batch = options.model.batch,
-                                                                   .snapshots = defaults.snapshots});
-    if (facts.kinds.empty()) facts.kinds.push_back({.name = "none", .multiply_adds = 1});  // costs need one
-    return facts;
-}
-
-Costs costs_of(const Options& options, const std::vector<plan::PlannedDevice>& devices,
-               const engine::PlacementFacts& facts) {
-    return plan::planned_costs(devices, facts.kinds,
-                               {.file = options.rates.file,
-                                .ram_bytes_per_second = 1e9 * options.rates.ram,
-                                .vram_bytes_per_second = 1e9 * options.rates.vram,
-                                .handoff_seconds = 1e-6 * options.rates.handoff,
-                                .threads = options.model.threads});
-}
-
-const Placement& placed(const PlacementResult& result) {
-    if (const auto* refusal = std::get_if<Refusal>(&result)) {
-        fail(ErrorCode::OutOfMemory, "{}: {} bytes are missing; {}", refusal->problem, refusal->missing_bytes,
-             refusal->way_out);
-    }
-    return std::get<Placement>(result);
+plan::CostSetting cost_setting(const Options& options) {
+    return {.file = options.rates.file,
+            .ram_bytes_per_second = 1e9 * options.rates.ram,
+            .vram_bytes_per_second = 1e9 * options.rates.vram,
+            .handoff_seconds = 1e-6 * options.rates.handoff,
+            .threads = options.model.threads};
 }
 
 void run(const Options& options) {
     const auto archive = open_archive(options.model);
-    const auto model = models::build_model(*archive);
-    const auto planned = plan::planned_devices(options.placement.fake_gpu);
-    const std::vector<DeviceFacts> devices = facts_of(planned);
-    const PlacementRequest request = request_of(options, devices, *model);
-    const engine::PlacementFacts facts = facts_of(*model, options);
-    const auto usage = plan::usage_counts(*archive, facts.model, options.placement.profile);
-    const Costs costs = costs_of(options, planned, facts);
-    const PlacementResult result =
-        plan_placement(facts.model, devices, costs, request, usage ? &*usage : nullptr);
-    const plan::PlanReport report{archive->name(), facts.model, devices, request, costs, placed(result)};
+    const DensePlace dense = options.dense_on_gpu ? DensePlace::Devices : DensePlace::Cpu;
+    const plan::RunPlan planned = plan::plan_run(*archive, options.model, cost_setting(options), dense);
+    const plan::PlanReport report{archive->name(), planned.facts.model, planned.devices, planned.request,
+                                  planned.costs,   planned.placement,   planned.window};
     fmt::print("{}", options.json ? render_json(report) : render_text(report));
 }
 
@@ -121,7 +71,7 @@ void add_plan(CLI::App& root, Action& action) {
         ->group(group);
     command->add_option("--costs", options->rates.file, "all costs from a JSON file, as --json prints them")
         ->group(group);
-    add_placement_flags(*command, options->placement);
+    add_placement_flags(*command, options->model.offload.placement);
     add_model_flags(*command, options->model);
     command->footer(
         "Examples:\n"

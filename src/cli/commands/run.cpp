@@ -36,10 +36,10 @@ struct RunOptions {
     bool accepted = false;  ///< target of llama.cpp's flags that say what holds anyway
 };
 
-constexpr auto write_answer = [](std::string_view text) {
+void write_answer(std::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);
-};
+}
 
 /// Thoughts are not part of the answer: dimmed, on a terminal's standard error, nowhere else.
 constexpr auto write_reasoning = [](std::string_view text) {
@@ -51,6 +51,7 @@ void report_end(const GenerationStats& stats, const RunOptions& options, engine:
         log::warn("the answer was cut: the context of {} tokens is full; use a larger -c", engine.context());
     }
     if (options.stats) fmt::print(stderr, "coterie: {}\n{}", describe(stats), describe_offload(engine));
+    engine.request_ended();
     save_profile(engine, options.model.offload, SaveProfile::IfDue);
 }
 
@@ -86,17 +87,26 @@ struct Loaded {
     std::unique_ptr<TraceRecorder> recorder;  ///< or null
 };
 
+/// Takes an answer's text; a long answer must not keep the profile from being saved.
+auto writing_and_saving(Loaded& loaded, const RunOptions& options) {
+    return [&](std::string_view text) {
+        write_answer(text);
+        save_profile(*loaded.engine, options.model.offload, SaveProfile::IfDue);
+    };
+}
+
 StopReason complete(Loaded& loaded, const RunOptions& options, const std::string& prompt) {
     engine::Sequence sequence = loaded.engine->make_sequence();
     const std::vector<TokenId> tokens = loaded.tokenizer->encode(
         prompt, {.special = SpecialTokens::Parse, .ends = TextEnds::Mark, .plain_ranges = {}});
     std::vector<TokenId> generated;
+    const auto emit = writing_and_saving(loaded, options);
     const GenerationStats stats = generate(*loaded.engine, sequence, *loaded.tokenizer, *loaded.sampler,
                                            {.prompt = tokens,
                                             .limit = options.limit,
                                             .stop_at_end_tokens = !options.sampling.ignore_eos,
                                             .observer = loaded.recorder.get()},
-                                           write_answer, generated);
+                                           emit, generated);
     write_answer("\n");
     report_end(stats, options, *loaded.engine);
     return stats.stop;
@@ -104,9 +114,10 @@ StopReason complete(Loaded& loaded, const RunOptions& options, const std::string
 
 GenerationStats answer(ChatSession& session, Loaded& loaded, const RunOptions& options,
                        const std::string& text) {
+    const auto emit = writing_and_saving(loaded, options);
     const GenerationStats stats =
-        session.ask(text, *loaded.sampler, options.limit,
-                    {.content = write_answer, .reasoning = write_reasoning}, loaded.recorder.get());
+        session.ask(text, *loaded.sampler, options.limit, {.content = emit, .reasoning = write_reasoning},
+                    loaded.recorder.get());
     write_answer("\n");
     report_end(stats, options, *loaded.engine);
     return stats;

@@ -67,6 +67,36 @@ std::string experts_text(const expert_cache::ModelFacts& facts) {
                        byte_size_text(bytes));
 }
 
+const char* name_of(expert_cache::WindowLimit limit) {
+    switch (limit) {
+        case expert_cache::WindowLimit::Balance:
+            return "balance";
+        case expert_cache::WindowLimit::Prompt:
+            return "prompt";
+        case expert_cache::WindowLimit::Memory:
+            return "memory";
+    }
+    return "unknown";
+}
+
+std::string window_line(const PromptWindow& window) {
+    std::string text = fmt::format("prompts      in windows of {} tokens at most", window.tokens);
+    if (!window.plan) return text + "\n";
+    const expert_cache::WindowPlan& plan = *window.plan;
+    return text + fmt::format(": of {}, missing experts stream in {:.3g} s, computing takes {:.3g} s\n",
+                              plan.tokens, plan.stream_seconds, plan.compute_seconds);
+}
+
+Json window_json(const PromptWindow& window) {
+    Json json{{"tokens", window.tokens}, {"limit", window.plan ? name_of(window.plan->limit) : "flag"}};
+    if (window.plan) {
+        json["planned_tokens"] = window.plan->tokens;
+        json["stream_seconds"] = window.plan->stream_seconds;
+        json["compute_seconds"] = window.plan->compute_seconds;
+    }
+    return json;
+}
+
 std::string row(std::string_view name, const std::vector<std::string>& cells) {
     std::string text = fmt::format("{:<12}", name);
     for (const std::string& cell : cells) text += fmt::format(" {:>11}", cell);
@@ -140,6 +170,7 @@ std::string render_text(const PlanReport& report) {
     }
     text += fmt::format("speed        {:.1f} tokens/s modelled, one token at a time, empty context\n",
                         1 / placement.seconds_per_token);
+    text += window_line(report.window);
     if (placement.exclusive) text += "RAM          holds only the experts that no GPU holds\n";
     text += fmt::format("\n{}", memory_table(report));
     if (!report.devices.empty()) text += fmt::format("\n{}", slot_lines(report));
@@ -152,6 +183,7 @@ std::string render_json(const PlanReport& report) {
               {"strategy", name_of(placement.strategy)},
               {"reason", placement.reason},
               {"context", report.request.context},
+              {"window", window_json(report.window)},
               {"exclusive", placement.exclusive},
               {"hit_rate", placement.hit_rate},
               {"hits_from", placement.profiled ? "profile" : "assumption"},

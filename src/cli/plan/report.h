@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/plan/planning.h"
 #include "expert_cache/costs/costs.h"
 #include "expert_cache/placement/placement.h"
 
@@ -16,6 +17,7 @@ struct PlanReport {
     const expert_cache::PlacementRequest& request;
     const expert_cache::Costs& costs;
     const expert_cache::Placement& placement;
+    const PromptWindow& window;
 };
 
 std::string render_text(const PlanReport& report);

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cstdint>
 #include <limits>
+#include <numeric>
 #include <vector>
 
 #include "base/log.h"
+#include "cli/profile_path.h"
 #include "expert_cache/profile.h"
 #include "gguf/content_hash.h"
 
@@ -18,12 +20,24 @@ using expert_cache::ProfileShape;
 
 constexpr const char* kUsageKey = "moe_cache.expert_usage";
 
+/// What fewer tokens have counted is mostly chance.
+constexpr double kLeastTokens = 256;
+
 ProfileShape shape_of(const gguf::Archive& archive, const ModelFacts& model) {
     ProfileShape shape{.model_hash = gguf::content_hash(archive),
                        .layers = static_cast<std::int32_t>(model.layers.size()),
                        .experts = 0};
     for (const auto& layer : model.layers) shape.experts = std::max(shape.experts, layer.experts);
     return shape;
+}
+
+bool has_seen_enough(const expert_cache::RoutingProfile& profile, const ModelFacts& model) {
+    for (std::size_t i = 0; i < model.layers.size(); ++i) {
+        if (model.layers[i].experts == 0) continue;
+        const std::vector<float> uses = profile.uses(static_cast<std::int32_t>(i));
+        return std::accumulate(uses.begin(), uses.end(), 0.0) >= kLeastTokens * model.layers[i].experts_used;
+    }
+    return false;
 }
 
 ProfileLoad counts_of_file(const gguf::Archive& archive, const ProfileShape& shape) {
@@ -39,16 +53,16 @@ ProfileLoad counts_of_file(const gguf::Archive& archive, const ProfileShape& sha
 }  // namespace
 
 std::optional<expert_cache::UsageCounts> usage_counts(const gguf::Archive& archive, const ModelFacts& model,
-                                                      const std::string& profile) {
+                                                      const std::string& flag) {
     const ProfileShape shape = shape_of(archive, model);
     if (shape.experts == 0) return std::nullopt;
-    const ProfileLoad load =
-        profile.empty() ? counts_of_file(archive, shape) : expert_cache::load_profile(profile, shape);
+    const ProfilePath path = profile_path(flag, shape.model_hash);
+    ProfileLoad load;
+    if (!path.file.empty()) load = expert_cache::load_profile(path.file, shape);
     if (!load.ignored.empty()) log::warn("{}", load.ignored);
-    if (!load.profile) {
-        if (!profile.empty() && load.ignored.empty()) log::warn("{}: there is no such profile", profile);
-        return std::nullopt;
-    }
+    if (load.profile && !has_seen_enough(*load.profile, model)) load.profile.reset();
+    if (!load.profile) load = counts_of_file(archive, shape);
+    if (!load.profile) return std::nullopt;
     expert_cache::UsageCounts counts;
     for (std::size_t i = 0; i < model.layers.size(); ++i) {
         const std::vector<float> uses = load.profile->uses(static_cast<std::int32_t>(i));

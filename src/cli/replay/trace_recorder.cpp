@@ -47,7 +47,7 @@ TraceRecorder::TraceRecorder(const std::string& path, const engine::Engine& engi
     : writer_(path, header_of(engine)), places_(places_of(writer_.header(), engine.model().layers.size())) {
     const std::size_t per_row =
         writer_.header().layers.size() * static_cast<std::size_t>(writer_.header().used);
-    experts_.assign(static_cast<std::size_t>(engine.batch()) * per_row, -1);
+    experts_.assign(static_cast<std::size_t>(engine.window()) * per_row, -1);
 }
 
 void TraceRecorder::routed(int layer, std::int64_t row, std::span<const std::int32_t> experts,

@@ -12,8 +12,10 @@
 
 namespace coterie::fake {
 
-/// Faults that copies over the link are to meet. Numbers count down with each copy; 0: never.
+/// Faults that copies over the link are to meet, and calls of any kind. Numbers count down with each; 0:
+/// never.
 struct CopyFaults {
+    int refuse_call = 0;
     int refuse = 0;
     int fail = 0;
     int lose = 0;
@@ -41,6 +43,8 @@ struct DeviceState {
 
     /// Throws Internal where it is.
     void check_not_lost();
+    /// A call of a stream; throws Internal where the device is lost or is to refuse it.
+    void take_call();
     /// A copy over the link, its faults counted. Throws Internal where it is to be refused.
     Operation link_copy(int engine, std::uint64_t bytes);
 };

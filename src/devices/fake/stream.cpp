@@ -23,6 +23,14 @@ void DeviceState::check_not_lost() {
     if (timeline.lost(index)) fail(ErrorCode::Internal, "fake device {} is lost", index);
 }
 
+void DeviceState::take_call() {
+    check_not_lost();
+    const std::lock_guard lock(faults_mutex);
+    if (faults.refuse_call > 0 && --faults.refuse_call == 0) {
+        fail(ErrorCode::Internal, "fake device {} refuses a call, as it was told to", index);
+    }
+}
+
 Operation DeviceState::link_copy(int engine, std::uint64_t bytes) {
     const std::lock_guard lock(faults_mutex);
     if (faults.refuse > 0 && --faults.refuse == 0) {
@@ -44,7 +52,7 @@ StreamOfDevice::StreamOfDevice(std::shared_ptr<DeviceState> device)
 StreamOfDevice::~StreamOfDevice() { device_->timeline.remove_queue(queue_); }
 
 void StreamOfDevice::copy_to_device(DeviceAddress to, std::span<const std::byte> from) {
-    device_->check_not_lost();
+    device_->take_call();
     Operation copy = device_->link_copy(device_->to_device, from.size());
     copy.begin = [this, to, bytes = from.size()] { poison(device_->memory.resolve(to, bytes), bytes); };
     copy.effect = [this, to, from] {
@@ -54,7 +62,7 @@ void StreamOfDevice::copy_to_device(DeviceAddress to, std::span<const std::byte>
 }
 
 void StreamOfDevice::copy_to_host(std::span<std::byte> to, DeviceAddress from) {
-    device_->check_not_lost();
+    device_->take_call();
     Operation copy = device_->link_copy(device_->to_host, to.size());
     copy.begin = [to] { poison(to.data(), to.size()); };
     copy.effect = [this, to, from] {
@@ -64,7 +72,7 @@ void StreamOfDevice::copy_to_host(std::span<std::byte> to, DeviceAddress from) {
 }
 
 void StreamOfDevice::copy_on_device(DeviceAddress to, DeviceAddress from, std::uint64_t bytes) {
-    device_->check_not_lost();
+    device_->take_call();
     Operation copy{.duration = memory_time(2 * bytes)};
     copy.begin = [this, to, bytes] { poison(device_->memory.resolve(to, bytes), bytes); };
     copy.effect = [this, to, from, bytes] {
@@ -74,7 +82,7 @@ void StreamOfDevice::copy_on_device(DeviceAddress to, DeviceAddress from, std::u
 }
 
 void StreamOfDevice::fill(DeviceAddress to, std::uint64_t bytes, std::byte value) {
-    device_->check_not_lost();
+    device_->take_call();
     Operation work{.duration = memory_time(bytes)};
     work.effect = [this, to, bytes, value] {
         std::memset(device_->memory.resolve(to, bytes), std::to_integer<int>(value), bytes);
@@ -83,19 +91,24 @@ void StreamOfDevice::fill(DeviceAddress to, std::uint64_t bytes, std::byte value
 }
 
 void StreamOfDevice::launch(std::function<void()> kernel, Nanoseconds duration) {
-    device_->check_not_lost();
+    device_->take_call();
     Operation work{.duration = duration};
     work.effect = std::move(kernel);
     device_->timeline.enqueue(*queue_, std::move(work));
 }
 
+std::optional<std::chrono::nanoseconds> EventOfDevice::since(const Event& earlier) const {
+    fake::Timeline& timeline = device_->timeline;
+    return timeline.passed_at(*record_) - timeline.passed_at(*of_fake(earlier).shared());
+}
+
 void StreamOfDevice::record(Event& event) {
-    device_->check_not_lost();
+    device_->take_call();
     device_->timeline.record(*queue_, of_fake(event).shared());
 }
 
 void StreamOfDevice::wait_for(const Event& event) {
-    device_->check_not_lost();
+    device_->take_call();
     device_->timeline.wait_for(*queue_, of_fake(event).shared());
 }
 

@@ -39,6 +39,7 @@ class EventOfDevice final : public Event {
     EventState wait(std::chrono::nanoseconds limit) const override {
         return device_->timeline.wait(*record_, limit);
     }
+    std::optional<std::chrono::nanoseconds> since(const Event& earlier) const override;
     const std::shared_ptr<EventRecord>& shared() const { return record_; }
 
   private:

@@ -258,10 +258,16 @@ void Timeline::pop(Queue& queue) {
     queue.order = ++order_;
 }
 
+Nanoseconds Timeline::passed_at(const EventRecord& event) {
+    const std::lock_guard lock(mutex_);
+    return event.at;
+}
+
 void Timeline::pass(EventRecord& event, std::uint64_t generation, bool failed) {
     if (event.passed >= generation) return;
     event.passed = generation;
     event.failed = failed;
+    event.at = now_;
 }
 
 void Timeline::lose_now(int device) {

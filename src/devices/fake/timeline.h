@@ -19,6 +19,7 @@ struct EventRecord {
     std::uint64_t recorded = 0;
     std::uint64_t passed = 0;
     bool failed = false;
+    Nanoseconds at{0};  ///< when the last one was passed
 };
 
 /// One entry of a stream.
@@ -67,6 +68,7 @@ class Timeline {
 
     void pump();
     EventState state(const EventRecord& event);
+    Nanoseconds passed_at(const EventRecord& event);
     /// At most for `limit`.
     EventState wait(const EventRecord& event, Nanoseconds limit);
     /// Waits until the queue is empty. Returns why it failed and forgets it; empty: it did not.

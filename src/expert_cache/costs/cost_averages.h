@@ -4,11 +4,9 @@
 #include <cstdint>
 
 #include "expert_cache/costs/costs.h"
+#include "expert_cache/costs/ram_use.h"
 
 namespace coterie::expert_cache {
-
-/// Whether something else read RAM during a copy.
-enum class RamUse { Alone, Contended };
 
 /// Refines costs by what really happened, so that a rough start (a probe of a second, or an assumption) ends
 /// at the truth. Each observation is split as the costs predict it; its error goes to the larger part, a 32nd

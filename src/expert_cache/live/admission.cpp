@@ -50,16 +50,18 @@ bool start_upload(CacheState& state, DeviceCache& device, ExpertKey key, std::in
     return true;
 }
 
-/// An expert that the policy admits takes a free slot, or a victim's.
-void admit(CacheState& state, ExpertKey key) {
-    if (upload_into_room(state, key)) return;
+/// An expert that the policy admits takes a free slot, or a victim's. False where it has to go on missing:
+/// all others are worth more.
+bool admit(CacheState& state, ExpertKey key) {
+    if (upload_into_room(state, key)) return true;
     const auto victim = choose_victim(state, key);
-    if (!victim) return;
+    if (!victim) return false;
     DeviceCache& device = state.at(victim->device);
     const std::int32_t expert = device.slots.expert(key.layer, victim->slot);
-    if (start_upload(state, device, key, expert)) return;
+    if (start_upload(state, device, key, expert)) return true;
     // No slot is spare: the victim goes first, and the next use of `key` finds its slot free.
     evict(state, device, key.layer, victim->slot);
+    return true;
 }
 
 void feed_policies(CacheState& state, const StepLog& log) {
@@ -70,9 +72,8 @@ void feed_policies(CacheState& state, const StepLog& log) {
 }
 
 bool uploads_wanted(const CacheState& state) {
-    return std::any_of(state.devices.begin(), state.devices.end(), [](const auto& device) {
-        return !device->lost.load() && device->uploader.room() > 0;
-    });
+    return std::any_of(state.devices.begin(), state.devices.end(),
+                       [](const auto& device) { return !device->out.load() && device->uploader.room() > 0; });
 }
 
 /// Each missed expert once, from another layer on each time, so that none is served last for ever.
@@ -80,13 +81,15 @@ void admit_missed(CacheState& state, const StepLog& log) {
     const std::uint64_t round = ++state.rounds;
     const std::size_t count = log.uses.size();
     const std::size_t start = count == 0 ? 0 : round * 37 % count;
-    for (std::size_t i = 0; i < count && uploads_wanted(state); ++i) {
+    for (std::size_t i = 0; i < count; ++i) {
         const Use& use = log.uses[(start + i) % count];
         if (use.hit) continue;
         ExpertRecord& record = state.record(use.key);
         if (record.considered == round || is_here_or_coming(state, use.key)) continue;
         record.considered = round;
-        if (state.policy(use.key.layer).admits(use.key.expert, state.last_token)) admit(state, use.key);
+        bool wanted = state.policy(use.key.layer).admits(use.key.expert, state.last_token);
+        if (wanted && uploads_wanted(state)) wanted = admit(state, use.key);
+        state.residency.at(use.key).mark_wanted(wanted);
     }
 }
 
@@ -94,10 +97,12 @@ void admit_missed(CacheState& state, const StepLog& log) {
 void publish(CacheState& state, DeviceCache& device, ExpertKey key, std::int32_t slot) {
     device.slots.publish(key.layer, slot);
     state.residency.at(key).mark_fresh();
+    state.residency.at(key).mark_wanted(false);
     state.residency.publish(key, device.device_number, slot);
     state.policy(key.layer).inserted(key.expert, state.last_token);
     device.counts.uploaded_bytes += bytes_of(state, key);
     device.failures_in_a_row = 0;
+    device.retry.succeeded();
 }
 
 /// The expert that an upload was to replace, if it is still where it was.
@@ -119,7 +124,7 @@ void settle_fetch(CacheState& state, DeviceCache& device, Fetch& fetch) {
     const EventState done = fetch.done->state();
     if (done == EventState::Pending) {
         if (state.clock.now() - fetch.started > state.options.uploads.watchdog) {
-            drop(state, device, "a copy does not end");
+            drop(state, device, "a copy does not end", Absence::ForGood);
         }
         return;
     }
@@ -129,13 +134,12 @@ void settle_fetch(CacheState& state, DeviceCache& device, Fetch& fetch) {
         publish(state, device, fetch.key, fetch.slot);
         state.record(fetch.key).arriving = false;
         ++device.counts.fetches;
+        device.counts.fetched_bytes += bytes_of(state, fetch.key);
         trim(state, device, fetch.key.layer, fetch.slot);
         return;
     }
-    ++device.counts.failures;
-    ++device.failures_in_a_row;
     give_up_arrival(state, device, fetch.key, fetch.slot);
-    check_lost(state, device);
+    count_failure(state, device);
 }
 
 /// Queues the copies of a fetch. Whether all of them were taken.
@@ -150,6 +154,17 @@ bool queue_copies(const HostExpert& from, DeviceAddress to, const DeviceCache& d
     } catch (const Error&) {  // refused: the expert stays with the CPU
         return false;
     }
+}
+
+/// A slot that the running step's stream may still write: free when that step has ended.
+void give_up_unmarked(CacheState& state, DeviceCache& device, Fetch& fetch) {
+    fetch.under_way = false;
+    --device.fetches_under_way;
+    state.record(fetch.key).arriving = false;
+    device.slots.publish(fetch.key.layer, fetch.slot);
+    device.slots.retire(fetch.key.layer, fetch.slot, state.epochs.retire());
+    device.retired.push_back({fetch.key.layer, fetch.slot});
+    count_failure(state, device);
 }
 
 Fetch* free_fetch(DeviceCache& device) {
@@ -184,13 +199,11 @@ bool upload_ahead(CacheState& state, ExpertKey key) {
 }
 
 void settle_upload(CacheState& state, DeviceCache& device, const UploadResult& result) {
-    if (device.lost.load()) return;  // its slots are given up already
+    if (device.out.load()) return;  // its slots are given up already
     if (result.outcome != UploadOutcome::Done) {
         give_up_arrival(state, device, result.key, result.slot);
         if (result.outcome == UploadOutcome::Cancelled) return;
-        ++device.counts.failures;
-        ++device.failures_in_a_row;
-        check_lost(state, device);
+        count_failure(state, device);
         return;
     }
     const std::int32_t victim = std::exchange(state.record(result.key).victim, -1);
@@ -204,7 +217,7 @@ void settle_upload(CacheState& state, DeviceCache& device, const UploadResult& r
 void settle_fetches(CacheState& state, DeviceCache& device) {
     if (device.fetches_under_way == 0) return;
     for (Fetch& fetch : device.fetches) {
-        if (device.lost.load()) return;
+        if (device.out.load()) return;
         if (fetch.under_way) settle_fetch(state, device, fetch);
     }
 }
@@ -213,7 +226,7 @@ std::optional<DeviceAddress> start_fetch(CacheState& state, ExpertKey key, std::
                                          Stream& stream) {
     DeviceCache& device = state.at(number);
     Fetch* fetch = free_fetch(device);
-    if (device.lost.load() || !fetch || is_here_or_coming(state, key)) return std::nullopt;
+    if (device.out.load() || !fetch || is_here_or_coming(state, key)) return std::nullopt;
     const auto slot = device.slots.claim(key.layer, key.expert);
     if (!slot) return std::nullopt;
     const DeviceAddress to = device.slots.address(key.layer, *slot);
@@ -227,8 +240,8 @@ std::optional<DeviceAddress> start_fetch(CacheState& state, ExpertKey key, std::
     ++device.fetches_under_way;
     try {
         stream.record(*fetch->done);
-    } catch (const Error&) {  // nothing can say any more when the slot is written
-        drop(state, device, "it does not answer");
+    } catch (const Error&) {  // only the step's end says any more when the slot is written
+        give_up_unmarked(state, device, *fetch);
         return std::nullopt;
     }
     check_lost(state, device);

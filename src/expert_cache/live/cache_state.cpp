@@ -111,7 +111,7 @@ CacheState::CacheState(const std::vector<Device*>& given, std::vector<LayerShape
 void CacheState::set_fill_limits() {
     for (std::int32_t layer = 0; layer < layer_count(); ++layer) {
         std::int32_t everywhere = 0;
-        for (const auto& device : devices) everywhere += device->lost.load() ? 0 : device->slots.slots(layer);
+        for (const auto& device : devices) everywhere += device->out.load() ? 0 : device->slots.slots(layer);
         const bool all = everywhere >= layers[static_cast<std::size_t>(layer)].experts;
         for (const auto& device : devices) {
             const std::int32_t slots = device->slots.slots(layer);
@@ -122,7 +122,7 @@ void CacheState::set_fill_limits() {
 }
 
 bool CacheState::has_room(const DeviceCache& device, std::int32_t layer) const {
-    return !device.lost.load() && device.slots.count(layer, SlotState::Free) > 0 &&
+    return !device.out.load() && device.slots.count(layer, SlotState::Free) > 0 &&
            device.slots.count(layer, SlotState::Resident) + device.slots.count(layer, SlotState::Filling) <
                device.fill_limit[static_cast<std::size_t>(layer)];
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "devices/device.h"
+#include "expert_cache/backoff.h"
 #include "expert_cache/cache_options.h"
 #include "expert_cache/cache_statistics.h"
 #include "expert_cache/expert_key.h"
@@ -51,6 +52,10 @@ struct RetiredSlot {
     std::int32_t slot;
 };
 
+// A device that keeps failing only slows everything down.
+inline constexpr Nanoseconds kFirstRetry = std::chrono::milliseconds(100);
+inline constexpr Nanoseconds kLongestRetry = std::chrono::minutes(1);
+
 /// One device's part of the cache.
 struct DeviceCache {
     DeviceCache(Device& of, std::int32_t number, std::span<const LayerShape> layers, const Clock& clock,
@@ -69,7 +74,10 @@ struct DeviceCache {
     std::vector<RetiredSlot> retired;      ///< reserved once
     std::vector<Fetch> fetches;
     std::int32_t fetches_under_way = 0;
-    std::atomic<bool> lost{false};
+    std::atomic<bool> out{false};   ///< holds nothing and takes nothing: lost, or until it is tried again
+    std::atomic<bool> lost{false};  ///< out for good
+    bool shrinking = false;         ///< experts are being moved out of its last slots
+    Backoff retry{kFirstRetry.count(), kLongestRetry.count()};  ///< nanoseconds of the cache's clock
     std::atomic<std::uint64_t> hits{0};
     std::atomic<std::uint64_t> paid_back{0};
     DeviceStatistics counts;  ///< but for the two above
@@ -106,7 +114,8 @@ struct CacheState {
     void doom(ExpertKey key, bool is) {
         doomed[static_cast<std::size_t>(key.layer)][static_cast<std::size_t>(key.expert)] = is ? 1 : 0;
     }
-    /// After slots were added or taken away, or a device was lost.
+    /// After slots were added or taken away, or a device went out or came
+    /// back.
     void set_fill_limits();
     /// Whether a device has a slot that an expert may take without another's leaving.
     bool has_room(const DeviceCache& device, std::int32_t layer) const;

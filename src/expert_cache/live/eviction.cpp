@@ -15,14 +15,46 @@ constexpr std::int32_t kFailuresInARow = 16;
 /// A copy into the device can be made before the victim goes; where residents have all slots, the victim goes
 /// first.
 bool could_take_one(const DeviceCache& device, std::int32_t layer) {
-    if (device.lost.load() || device.uploader.room() == 0) return false;
+    if (device.out.load() || device.uploader.room() == 0) return false;
     return device.slots.count(layer, SlotState::Free) > 0 ||
            device.slots.count(layer, SlotState::Resident) == device.slots.slots(layer);
 }
 
-void poison(DeviceCache& device, RetiredSlot slot) {
-    device.stream->fill(device.slots.address(slot.layer, slot.slot), device.slots.slot_bytes(slot.layer),
-                        kPoison);
+/// False where the device refuses it.
+bool poison(DeviceCache& device, RetiredSlot slot) {
+    try {
+        device.stream->fill(device.slots.address(slot.layer, slot.slot), device.slots.slot_bytes(slot.layer),
+                            kPoison);
+        return true;
+    } catch (const Error&) {  // an expected outcome
+        return false;
+    }
+}
+
+/// `maintained` becomes the end of what the device's own stream does; false where the device refuses it.
+bool record_maintained(DeviceCache& device) {
+    try {
+        device.stream->record(*device.maintained);
+        return true;
+    } catch (const Error&) {  // an expected outcome
+        return false;
+    }
+}
+
+/// Makes the device's own stream usable again. It has nothing under way.
+void clear_failure(DeviceCache& device) {
+    try {
+        device.stream->synchronise();
+    } catch (const Error&) {  // what its event has already said
+    }
+}
+
+bool something_writes(DeviceCache& device) {
+    if (!device.uploader.idle() || device.maintained->state() == EventState::Pending) return true;
+    for (const Fetch& fetch : device.fetches) {
+        if (fetch.under_way && fetch.done->state() == EventState::Pending) return true;
+    }
+    return false;
 }
 
 /// The same as `may_leave` for each resident of a layer, in one pass over arrays.
@@ -96,53 +128,55 @@ void trim(CacheState& state, DeviceCache& device, std::int32_t layer, std::int32
 
 void reclaim(CacheState& state, DeviceCache& device) {
     revive(state, device);
-    if (device.lost.load() || device.retired.empty()) return;
+    if (device.out.load() || device.retired.empty()) return;
     const std::uint64_t oldest = state.epochs.oldest();
     bool poisoned = false;
-    try {
-        std::erase_if(device.retired, [&](const RetiredSlot& slot) {
-            if (!device.slots.reclaimable(slot.layer, slot.slot, oldest)) return false;
-            if (state.options.poison_freed) poison(device, slot);
-            poisoned = state.options.poison_freed;
-            device.slots.reclaim(slot.layer, slot.slot);
-            return true;
-        });
-        if (poisoned) device.stream->record(*device.maintained);
-    } catch (const Error&) {  // a device's failure leaves the work to the CPU
-        drop(state, device, "it refuses to clear memory");
+    bool refused = false;
+    std::erase_if(device.retired, [&](const RetiredSlot& slot) {
+        if (refused || !device.slots.reclaimable(slot.layer, slot.slot, oldest)) return false;
+        if (state.options.poison_freed) refused = !poison(device, slot);
+        if (refused) return false;  // tried again next time
+        poisoned = state.options.poison_freed;
+        device.slots.reclaim(slot.layer, slot.slot);
+        return true;
+    });
+    if (refused) count_failure(state, device);
+    if (poisoned && !record_maintained(device)) {
+        drop(state, device, "it does not answer",
+             Absence::ForNow);  // nobody knows when the poison is written
     }
 }
 
 void revive(CacheState& state, DeviceCache& device) {
-    if (device.lost.load() || device.maintained->state() != EventState::Failed) return;
+    if (device.out.load() || device.maintained->state() != EventState::Failed) return;
+    clear_failure(device);
+    const bool answers = record_maintained(device);
+    count_failure(state, device);
+    if (!answers) drop(state, device, "it does not answer", Absence::ForNow);
+}
+
+void count_failure(CacheState& state, DeviceCache& device) {
     ++device.counts.failures;
     ++device.failures_in_a_row;
-    try {
-        device.stream->synchronise();
-    } catch (const Error&) {  // what the event has already said
-    }
-    try {
-        device.stream->record(*device.maintained);
-    } catch (const Error&) {  // a device's failure leaves the work to the CPU
-        drop(state, device, "it does not answer");
-    }
     check_lost(state, device);
 }
 
 void check_lost(CacheState& state, DeviceCache& device) {
     if (device.lost.load()) return;
     if (device.device.lost()) {
-        drop(state, device, "it is lost");
+        drop(state, device, "it is lost", Absence::ForGood);
     } else if (device.failures_in_a_row >= kFailuresInARow) {
-        drop(state, device, "its copies keep failing");
+        drop(state, device, "its copies keep failing", Absence::ForNow);
     }
 }
 
-void drop(CacheState& state, DeviceCache& device, const char* reason) {
-    if (device.lost.exchange(true)) return;
-    log::warn("{} leaves the expert cache: {}; its experts are computed from RAM", device.device.info().name,
-              reason);
-    device.slots.abandon_device();
+void drop(CacheState& state, DeviceCache& device, const char* reason, Absence absence) {
+    if (absence == Absence::ForGood && !device.lost.exchange(true)) device.slots.abandon_device();
+    if (device.out.exchange(true)) return;
+    device.retry.failed(state.clock.now().count());
+    device.failures_in_a_row = 0;
+    log::warn("{} leaves the expert cache{}: {}; its experts are computed from RAM",
+              device.device.info().name, device.lost.load() ? "" : " for now", reason);
     device.uploader.cancel_all();
     for (std::int32_t layer = 0; layer < device.slots.layers(); ++layer) {
         for (std::int32_t slot = 0; slot < device.slots.slots(layer); ++slot) {
@@ -154,7 +188,27 @@ void drop(CacheState& state, DeviceCache& device, const char* reason) {
             record = {};
         }
     }
+    if (!device.lost.load())
+        record_maintained(device);  // reached when its own stream has nothing left to write
     state.set_fill_limits();
+}
+
+void take_back(CacheState& state, DeviceCache& device) {
+    if (device.device.lost()) return drop(state, device, "it is lost", Absence::ForGood);
+    if (device.lost.load() || device.shrinking || !device.retry.may_try(state.clock.now().count())) return;
+    if (something_writes(device)) return;
+    clear_failure(device);
+    if (!record_maintained(device)) return device.retry.failed(state.clock.now().count());
+    for (std::int32_t layer = 0; layer < device.slots.layers(); ++layer) {
+        for (std::int32_t slot = 0; slot < device.slots.slots(layer); ++slot) {
+            if (device.slots.state(layer, slot) == SlotState::Filling) device.slots.abandon(layer, slot);
+        }
+    }
+    for (Fetch& fetch : device.fetches) fetch.under_way = false;
+    device.fetches_under_way = 0;
+    device.out.store(false);
+    state.set_fill_limits();
+    log::info("{} is back in the expert cache", device.device.info().name);
 }
 
 }  // namespace coterie::expert_cache

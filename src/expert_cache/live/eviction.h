@@ -36,9 +36,18 @@ void reclaim(CacheState& state, DeviceCache& device);
 /// Makes a device's own stream usable again after it failed, if it did.
 void revive(CacheState& state, DeviceCache& device);
 
+/// A call or copy failed.
+void count_failure(CacheState& state, DeviceCache& device);
 /// After a call or copy failed: leaves the device out if it is lost, or fails too often.
 void check_lost(CacheState& state, DeviceCache& device);
-/// Takes a device out of the cache for good, with one line in the log.
-void drop(CacheState& state, DeviceCache& device, const char* reason);
+
+enum class Absence {
+    ForGood,  ///< lost, or copies under way that may write for ever
+    ForNow,   ///< it refused something; it is tried again later and later
+};
+/// Takes a device out of the cache, with one line in the log.
+void drop(CacheState& state, DeviceCache& device, const char* reason, Absence absence);
+/// Takes a device back that is out for now, when its time has come and nothing writes its slots any more.
+void take_back(CacheState& state, DeviceCache& device);
 
 }  // namespace coterie::expert_cache

@@ -159,13 +159,70 @@ TEST_F(FaultsTest, AFetchThatStallsTakesItsDeviceOutOfTheCache) {
 }
 
 TEST_F(FaultsTest, ADeviceThatKeepsFailingIsLeftOut) {
-    for (int round = 0; round < 40 && !counts(0).lost; ++round) {
+    for (int round = 0; round < 40 && !counts(0).out; ++round) {
         machine.device(0).refuse_copy(1);
         use({round % 32});
     }
-    EXPECT_TRUE(counts(0).lost);
+    EXPECT_TRUE(counts(0).out);
+    EXPECT_FALSE(counts(0).lost);
     use({1});
     EXPECT_TRUE(has(1));
+}
+
+TEST_F(FaultsTest, ADeviceThatIsOutForNowComesBackEmptyAndServes) {
+    use({0, 1, 2, 3, 4, 5});
+    ASSERT_GT(counts(0).resident, 0u);
+    const auto drop_again = [&] {
+        for (int round = 0; round < 40 && !counts(0).out; ++round) {
+            machine.device(0).refuse_copy(1);
+            use({20 + round % 12});
+        }
+        ASSERT_TRUE(counts(0).out);
+        EXPECT_EQ(counts(0).resident, 0u);
+    };
+    drop_again();
+    use({1});
+    EXPECT_TRUE(counts(0).out) << "too early";
+    clock.advance(milliseconds(110));
+    for (int round = 0; round < 3; ++round) use({0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+    EXPECT_FALSE(counts(0).out);
+    EXPECT_GT(counts(0).resident, 0u);
+    EXPECT_EQ(cache->free_slots(0, 0) + static_cast<std::int32_t>(counts(0).resident), 8);
+}
+
+TEST_F(FaultsTest, EachFailureInARowMakesTheWaitLonger) {
+    const auto fail_until_out = [&] {
+        for (int round = 0; round < 40 && !counts(0).out; ++round) {
+            machine.device(0).refuse_copy(1);
+            use({round % 32});
+        }
+        ASSERT_TRUE(counts(0).out);
+    };
+    fail_until_out();
+    clock.advance(milliseconds(110));
+    use({});
+    ASSERT_FALSE(counts(0).out);
+    fail_until_out();  // nothing has worked in between
+    clock.advance(milliseconds(110));
+    use({});
+    EXPECT_TRUE(counts(0).out);
+    clock.advance(milliseconds(110));
+    use({});
+    EXPECT_FALSE(counts(0).out);
+}
+
+TEST_F(FaultsTest, OneRefusedCallOfAnyKindLeavesNothingBehind) {
+    for (int call = 1; call < 40; ++call) {
+        machine.device(0).refuse_call(call);
+        for (std::int32_t e = 0; e < 8; ++e) use({(call + 3 * e) % 32, (call + 5 * e) % 32});
+        EXPECT_EQ(fetch(call % 32).value_or(true), true);
+        machine.device(0).refuse_call(0);
+        clock.advance(seconds(61));
+        use({0});
+        EXPECT_FALSE(counts(0).out) << call;
+        ASSERT_EQ(cache->free_slots(0, 0) + static_cast<std::int32_t>(counts(0).resident), 8) << call;
+        EXPECT_FALSE(residents().empty()) << call;
+    }
 }
 
 TEST_F(FaultsTest, ADeviceLostWhileItShrinksEndsTheWait) {

@@ -36,7 +36,7 @@ void ExpertCache::check_integrity() const {
     const std::lock_guard lock(state_->mutex);
     for (const auto& device : state_->devices) {
         device->slots.check_integrity();
-        if (device->lost.load()) continue;
+        if (device->out.load()) continue;
         for (std::int32_t layer = 0; layer < state_->layer_count(); ++layer) {
             check_slots(*state_, *device, layer);
         }

@@ -21,8 +21,8 @@ bool move_uploads_on(CacheState& state, DeviceCache& device) {
     const std::lock_guard lock(state.mutex);
     for (const UploadResult& result : state.upload_results) settle_upload(state, device, result);
     state.upload_results.clear();
-    if (device.uploader.stuck()) drop(state, device, "a copy does not end");
-    return more && !device.lost.load();
+    if (device.uploader.stuck()) drop(state, device, "a copy does not end", Absence::ForGood);
+    return more && !device.out.load();
 }
 
 /// A thread must not end by an exception; what is wrong has been said then, and the cache stays as it is.
@@ -45,10 +45,11 @@ void run_thread(CacheState& state) {
 
 void tidy(CacheState& state) {
     for (const auto& device : state.devices) {
-        if (device->lost.load()) continue;
+        if (device->out.load()) take_back(state, *device);
+        if (device->out.load()) continue;
         check_lost(state, *device);
         settle_fetches(state, *device);
-        for (std::int32_t layer = 0; layer < state.layer_count() && !device->lost.load(); ++layer) {
+        for (std::int32_t layer = 0; layer < state.layer_count() && !device->out.load(); ++layer) {
             trim(state, *device, layer, -1);
         }
         reclaim(state, *device);
@@ -63,12 +64,13 @@ bool maintain_once(CacheState& state) {
     }
     bool more = false;
     for (const auto& device : state.devices) {
+        // One that is out for now takes back what was under way.
         if (!device->lost.load()) more |= move_uploads_on(state, *device);
     }
     const std::lock_guard lock(state.mutex);
     for (const auto& device : state.devices) {
         reclaim(state, *device);
-        more |= !device->lost.load() && device->fetches_under_way > 0;
+        more |= !device->out.load() && device->fetches_under_way > 0;
     }
     return more;
 }

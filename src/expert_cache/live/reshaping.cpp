@@ -46,6 +46,7 @@ class Shrinking {
     void begin() {
         device_.uploader.cancel_all();
         const std::lock_guard lock(state_.mutex);
+        device_.shrinking = true;
         for (std::int32_t layer = 0; layer < state_.layer_count(); ++layer) {
             if (shrinks(layer)) device_.slots.limit_claims(layer, target(layer));
         }
@@ -68,19 +69,19 @@ class Shrinking {
     /// One round of moves. Whether all that is to go is free.
     bool advance() {
         std::unique_lock lock(state_.mutex);
-        if (device_.lost.load() || all_free()) return true;
+        if (device_.out.load() || all_free()) return true;
         evict_coldest();
         start_moves();
         if (moves_.empty()) return false;
         lock.unlock();
         const EventState moved = device_.maintained->wait(state_.options.uploads.watchdog);
         lock.lock();
-        if (moved == EventState::Pending) drop(state_, device_, "a copy does not end");
+        if (moved == EventState::Pending) drop(state_, device_, "a copy does not end", Absence::ForGood);
         revive(state_, device_);
         for (const Move& move : moves_) end_move(move, moved);
         moves_.clear();
         reclaim(state_, device_);
-        return device_.lost.load() || all_free();
+        return device_.out.load() || all_free();
     }
 
     /// Free slots may still be written with poison; only then can their memory go.
@@ -88,8 +89,9 @@ class Shrinking {
         while (true) {
             const EventState written = device_.maintained->wait(state_.options.uploads.watchdog);
             std::unique_lock lock(state_.mutex);
-            if (written == EventState::Pending) drop(state_, device_, "a copy does not end");
-            if (device_.lost.load() || device_.maintained->state() != EventState::Pending) return lock;
+            if (written == EventState::Pending)
+                drop(state_, device_, "a copy does not end", Absence::ForGood);
+            if (device_.out.load() || device_.maintained->state() != EventState::Pending) return lock;
         }
     }
 
@@ -114,7 +116,7 @@ class Shrinking {
             }
             if (!moves_.empty()) device_.stream->record(*device_.maintained);
         } catch (const Error&) {  // its results can not be known any more
-            drop(state_, device_, "it refuses to move experts");
+            drop(state_, device_, "it refuses to move experts", Absence::ForNow);
         }
     }
 
@@ -134,7 +136,7 @@ class Shrinking {
     /// Flips the table to the new place, unless the expert has left meanwhile. One that could not be moved
     /// leaves.
     void end_move(const Move& move, EventState moved) {
-        if (device_.lost.load()) return;
+        if (device_.out.load()) return;
         const bool still_there = state_.residency.find(move.key) == move.from;
         if (moved != EventState::Reached || !still_there) {
             device_.slots.abandon(move.key.layer, move.to);
@@ -150,10 +152,11 @@ class Shrinking {
 
     /// Gives back what is free. Whether that is all that was to go.
     bool finish() {
-        bool all = !device_.lost.load();
-        for (std::int32_t layer = 0; layer < state_.layer_count() && !device_.lost.load(); ++layer) {
+        bool all = !device_.out.load();
+        device_.shrinking = false;
+        for (std::int32_t layer = 0; layer < state_.layer_count(); ++layer) {
             device_.slots.limit_claims(layer, device_.slots.capacity(layer));
-            if (!shrinks(layer)) continue;
+            if (device_.out.load() || !shrinks(layer)) continue;
             device_.slots.shrink(layer, lowest_possible(layer));
             all = all && device_.slots.slots(layer) == target(layer);
         }
@@ -181,13 +184,13 @@ bool shrink_to(CacheState& state, DeviceCache& device, std::span<const std::int3
 
 void grow_to_wanted(CacheState& state, DeviceCache& device) {
     const std::lock_guard lock(state.mutex);
-    for (std::int32_t layer = 0; layer < state.layer_count() && !device.lost.load(); ++layer) {
+    for (std::int32_t layer = 0; layer < state.layer_count() && !device.out.load(); ++layer) {
         const std::int32_t wanted = device.wanted[static_cast<std::size_t>(layer)];
         std::int32_t slots = device.slots.slots(layer);
         if (slots >= wanted || device.slots.grow(layer, wanted)) continue;
         while (slots < wanted && device.slots.grow(layer, slots + 1)) ++slots;
         check_lost(state, device);
-        if (slots == wanted || device.lost.load()) continue;
+        if (slots == wanted || device.out.load()) continue;
         log::warn("{} refuses memory: layer {} has {} of {} expert slots", device.device.info().name, layer,
                   slots, wanted);
     }

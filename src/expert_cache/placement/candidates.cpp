@@ -12,7 +12,7 @@ namespace {
 /// Measured elsewhere on warm caches: 4 to 6 uploads for about 90 misses of a token.
 constexpr double kUploadsPerMiss = 1.0 / 16;
 
-std::vector<std::int32_t> slots_on_devices(const SlotTable& slots, std::size_t layer) {
+std::vector<std::int32_t> slots_on_devices(const SlotCounts& slots, std::size_t layer) {
     std::vector<std::int32_t> result;
     for (const std::vector<std::int32_t>& device : slots) result.push_back(device[layer]);
     return result;
@@ -89,7 +89,7 @@ std::vector<std::int32_t> slot_limits(const StrategyProblem& problem) {
     return limits;
 }
 
-SlotTable shared_slots(const StrategyProblem& problem) {
+SlotCounts shared_slots(const StrategyProblem& problem) {
     const std::vector<std::uint64_t> bytes = slot_bytes(problem);
     const std::vector<std::int32_t> limits = slot_limits(problem);
     const SlotShareProblem shares{problem.model, bytes, problem.memory.owner, limits};
@@ -97,7 +97,7 @@ SlotTable shared_slots(const StrategyProblem& problem) {
     return share_by_profile(shares, problem.curves, all_saved_seconds(problem));
 }
 
-bool all_resident(const StrategyProblem& problem, const SlotTable& slots) {
+bool all_resident(const StrategyProblem& problem, const SlotCounts& slots) {
     for (std::size_t i = 0; i < problem.model.layers.size(); ++i) {
         const bool whole = slots_of_layer(slots, i) == problem.model.layers[i].experts;
         if (may_leave_cpu(problem, i) && !whole) return false;
@@ -113,7 +113,7 @@ std::int32_t device_for_layer(const std::vector<std::uint64_t>& left, std::uint6
     return most != left.end() && *most >= bytes ? static_cast<std::int32_t>(most - left.begin()) : kNoDevice;
 }
 
-SlotTable whole_layers(const StrategyProblem& problem) {
+SlotCounts whole_layers(const StrategyProblem& problem) {
     std::vector<std::uint64_t> left = slot_bytes(problem);
     const std::vector<double> saved = all_saved_seconds(problem);
     std::vector<std::size_t> order(problem.model.layers.size());
@@ -126,7 +126,7 @@ SlotTable whole_layers(const StrategyProblem& problem) {
     };
     std::stable_sort(order.begin(), order.end(),
                      [&](std::size_t a, std::size_t b) { return worth(a) > worth(b); });
-    SlotTable slots = no_slots(problem);
+    SlotCounts slots = no_slots(problem);
     for (const std::size_t i : order) {
         const LayerFacts& layer = problem.model.layers[i];
         if (!may_leave_cpu(problem, i)) continue;
@@ -141,7 +141,7 @@ SlotTable whole_layers(const StrategyProblem& problem) {
 
 }  // namespace
 
-SlotTable no_slots(const StrategyProblem& problem) {
+SlotCounts no_slots(const StrategyProblem& problem) {
     return {problem.memory.devices.size(), std::vector<std::int32_t>(problem.model.layers.size(), 0)};
 }
 
@@ -159,7 +159,7 @@ Candidate cpu_only(const StrategyProblem& problem) {
 }
 
 Candidate cached(const StrategyProblem& problem) {
-    SlotTable slots = shared_slots(problem);
+    SlotCounts slots = shared_slots(problem);
     const Strategy strategy = all_resident(problem, slots) ? Strategy::Resident : Strategy::Cache;
     Candidate candidate{.strategy = strategy, .slots = std::move(slots), .hit_rates = {}};
     for (std::size_t i = 0; i < problem.model.layers.size(); ++i) {
@@ -170,7 +170,7 @@ Candidate cached(const StrategyProblem& problem) {
 }
 
 Candidate fixed(const StrategyProblem& problem) {
-    SlotTable slots = problem.profiled ? shared_slots(problem) : whole_layers(problem);
+    SlotCounts slots = problem.profiled ? shared_slots(problem) : whole_layers(problem);
     Candidate candidate{.strategy = Strategy::Static, .slots = std::move(slots), .hit_rates = {}};
     for (std::size_t i = 0; i < problem.model.layers.size(); ++i) {
         candidate.hit_rates.push_back(problem.curves.hit_rate(i, slots_of_layer(candidate.slots, i)));

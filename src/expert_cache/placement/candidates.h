@@ -13,7 +13,7 @@ namespace coterie::expert_cache {
 /// One way to use the devices' memory, and the modelled time of a token with it.
 struct Candidate {
     Strategy strategy;
-    SlotTable slots;
+    SlotCounts slots;
     std::vector<double> hit_rates;  ///< [layers]
     double seconds_per_token = 0;
     double uploads_per_token = 0;
@@ -40,6 +40,6 @@ Candidate cached(const StrategyProblem& problem);
 Candidate fixed(const StrategyProblem& problem);
 
 /// Without any expert on a device.
-SlotTable no_slots(const StrategyProblem& problem);
+SlotCounts no_slots(const StrategyProblem& problem);
 
 }  // namespace coterie::expert_cache

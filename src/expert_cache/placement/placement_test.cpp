@@ -274,7 +274,7 @@ TEST(PlacementTest, SlotsByNumberAreTaken) {
 
 /// As the running cache counts them: of few slots few are spare, and none of a complete layer.
 TEST(PlacementTest, SpareSlotsHoldNothing) {
-    const SlotTable slots{{0, 1, 4, 40, 64}, {0, 0, 0, 8, 64}};
+    const SlotCounts slots{{0, 1, 4, 40, 64}, {0, 0, 0, 8, 64}};
     const std::vector<std::int32_t> residents{0, 1, 3, 44, 128};
     for (std::size_t layer = 0; layer < residents.size(); ++layer) {
         EXPECT_EQ(residents_of_layer(slots, layer, 128, 2), residents[layer]) << layer;

@@ -22,7 +22,7 @@ class SlotFiller {
           given_(problem.model.layers.size(), 0),
           slots_(left_.size(), std::vector<std::int32_t>(problem.model.layers.size(), 0)) {}
 
-    SlotTable fill(Wish wish) {
+    SlotCounts fill(Wish wish) {
         while (give_one(wish, Room::AtHome)) {
         }
         while (give_one(wish, Room::Anywhere)) {
@@ -80,19 +80,19 @@ class SlotFiller {
     const SlotShareProblem& problem_;
     std::vector<std::uint64_t> left_;  ///< [devices]
     std::vector<std::int32_t> given_;  ///< [layers]
-    SlotTable slots_;
+    SlotCounts slots_;
 };
 
 }  // namespace
 
-SlotTable share_equally(const SlotShareProblem& problem) {
+SlotCounts share_equally(const SlotShareProblem& problem) {
     return SlotFiller(problem).fill([&](std::size_t layer, std::int32_t slots) {
         return -static_cast<double>(slots) * static_cast<double>(problem.model.layers[layer].expert_bytes);
     });
 }
 
-SlotTable share_by_profile(const SlotShareProblem& problem, const HitCurves& curves,
-                           std::span<const double> saved_seconds) {
+SlotCounts share_by_profile(const SlotShareProblem& problem, const HitCurves& curves,
+                            std::span<const double> saved_seconds) {
     return SlotFiller(problem).fill([&](std::size_t layer, std::int32_t slots) {
         const LayerFacts& facts = problem.model.layers[layer];
         const double hits_per_token = curves.gain(layer, slots) * facts.experts_used;
@@ -100,13 +100,13 @@ SlotTable share_by_profile(const SlotShareProblem& problem, const HitCurves& cur
     });
 }
 
-std::int32_t slots_of_layer(const SlotTable& slots, std::size_t layer) {
+std::int32_t slots_of_layer(const SlotCounts& slots, std::size_t layer) {
     std::int32_t sum = 0;
     for (const std::vector<std::int32_t>& device : slots) sum += device[layer];
     return sum;
 }
 
-std::int32_t residents_of_layer(const SlotTable& slots, std::size_t layer, std::int32_t experts,
+std::int32_t residents_of_layer(const SlotCounts& slots, std::size_t layer, std::int32_t experts,
                                 std::int32_t spare_slots) {
     const bool all = slots_of_layer(slots, layer) >= experts;
     std::int32_t residents = 0;

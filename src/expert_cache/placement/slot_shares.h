@@ -11,7 +11,7 @@
 namespace coterie::expert_cache {
 
 /// Slots per layer of each device.
-using SlotTable = std::vector<std::vector<std::int32_t>>;  ///< [devices][layers]
+using SlotCounts = std::vector<std::vector<std::int32_t>>;  ///< [devices][layers]
 
 struct SlotShareProblem {
     const ModelFacts& model;
@@ -21,17 +21,17 @@ struct SlotShareProblem {
 };
 
 /// Fills the devices slot by slot with equal bytes for every layer.
-SlotTable share_equally(const SlotShareProblem& problem);
+SlotCounts share_equally(const SlotShareProblem& problem);
 
 /// Fills the devices slot by slot, each to the layer where a byte saves most time. `saved_seconds`: [layers],
 /// by a hit instead of a miss.
-SlotTable share_by_profile(const SlotShareProblem& problem, const HitCurves& curves,
-                           std::span<const double> saved_seconds);
+SlotCounts share_by_profile(const SlotShareProblem& problem, const HitCurves& curves,
+                            std::span<const double> saved_seconds);
 
 /// Slots of a layer on all devices together.
-std::int32_t slots_of_layer(const SlotTable& slots, std::size_t layer);
+std::int32_t slots_of_layer(const SlotCounts& slots, std::size_t layer);
 /// Experts of a layer that a cache holds at a time: of a complete layer all, else what spare slots leave.
-std::int32_t residents_of_layer(const SlotTable& slots, std::size_t layer, std::int32_t experts,
+std::int32_t residents_of_layer(const SlotCounts& slots, std::size_t layer, std::int32_t experts,
                                 std::int32_t spare_slots);
 
 }  // namespace coterie::expert_cache

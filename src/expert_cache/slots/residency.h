@@ -52,10 +52,15 @@ class alignas(32) ResidencyEntry {
         return fresh_.load(std::memory_order_relaxed) && fresh_.exchange(false, std::memory_order_relaxed);
     }
 
+    /// The policy let the expert in when it was last missed, and it is not on its way.
+    void mark_wanted(bool wanted) { wanted_.store(wanted, std::memory_order_relaxed); }
+    bool wanted() const { return wanted_.load(std::memory_order_relaxed); }
+
   private:
     std::atomic<std::uint64_t> place_{0};  ///< device + 1 : 8, slot : 24, version : 32; 0: not resident
     std::atomic<std::uint64_t> used_{0};
     std::atomic<bool> fresh_{false};
+    std::atomic<bool> wanted_{false};
 };
 
 /// The published table of residents. Reading takes no lock; one thread at a time writes placements, any

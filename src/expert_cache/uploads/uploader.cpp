@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/error.h"
 
@@ -47,6 +48,7 @@ Uploader::Uploader(Device& device, const Clock& clock, const CpuReading& reading
     COTERIE_CHECK(options.chunk_bytes > 0 && options.chunks_in_flight > 0 && options.queue_length > 0);
     for (Chunk& chunk : chunks_) {
         chunk.staging = device.allocate_pinned(options.chunk_bytes);
+        chunk.begun = device.create_event();
         chunk.arrived = device.create_event();
     }
 }
@@ -118,7 +120,25 @@ void Uploader::collect() {
         chunk.under_way = false;
         --of.chunks;
         if (state == EventState::Failed) of.failed = recovering_ = true;
+        if (state == EventState::Reached) add_time(chunk);
     }
+}
+
+/// A copy during which the CPU began or ceased to read says nothing of either rate.
+void Uploader::add_time(const Chunk& chunk) {
+    if ((chunk.ram == RamUse::Contended) != reading_.active()) return;
+    const auto time = chunk.arrived->since(*chunk.begun);
+    if (!time || *time <= Nanoseconds(0)) return;
+    const std::lock_guard lock(times_mutex_);
+    CopyTimes& times = chunk.ram == RamUse::Contended ? contended_ : alone_;
+    ++times.copies;
+    times.bytes += chunk.bytes;
+    times.seconds += std::chrono::duration<double>(*time).count();
+}
+
+CopyTimes Uploader::take_times(RamUse ram) {
+    const std::lock_guard lock(times_mutex_);
+    return std::exchange(ram == RamUse::Contended ? contended_ : alone_, {});
 }
 
 /// Clears a failed stream once nothing of it is under way.
@@ -172,7 +192,9 @@ bool Uploader::yields() {
 void Uploader::send(Record& of, Chunk& chunk, const Event& ready) {
     try {
         if (of.sent == 0) stream_->wait_for(ready);
-        const std::uint64_t bytes = copy_chunk(of, chunk);
+        chunk.ram = reading_.active() ? RamUse::Contended : RamUse::Alone;
+        stream_->record(*chunk.begun);
+        const std::uint64_t bytes = chunk.bytes = copy_chunk(of, chunk);
         stream_->record(*chunk.arrived);
         of.sent += bytes;
         chunk.upload = sending_;

@@ -10,6 +10,7 @@
 #include "base/function_ref.h"
 #include "devices/device.h"
 #include "expert_cache/cache_options.h"
+#include "expert_cache/costs/ram_use.h"
 #include "expert_cache/expert_key.h"
 #include "expert_cache/uploads/cpu_reading.h"
 #include "expert_cache/uploads/host_expert.h"
@@ -29,6 +30,13 @@ struct UploadResult {
     ExpertKey key;
     std::int32_t slot;
     UploadOutcome outcome;
+};
+
+/// Copies whose time the device has told.
+struct CopyTimes {
+    std::uint64_t copies = 0;
+    std::uint64_t bytes = 0;
+    double seconds = 0;  ///< of all of them, one after the other
 };
 
 /// Copies experts from RAM to one device, one after the other, in chunks.
@@ -58,14 +66,22 @@ class Uploader {
     /// Uploads that start now write after `ready` is reached. Hands over what has ended. Whether there is
     /// more to do before the next grant or submission.
     bool pump(const Event& ready, FunctionRef<void(const UploadResult&)> ended);
+    /// The copies that ended since the last call, apart where the CPU read RAM beside them. Empty where the
+    /// device does not time its events.
+    CopyTimes take_times(RamUse ram);
+    /// Nothing waits or is under way. For the thread that pumps.
+    bool idle() const { return !recovering_ && first_.load() == tail_.load(); }
     /// Whether a copy has outlasted the watchdog.
     bool stuck() const { return stuck_.load(); }
 
   private:
     struct Chunk {
         std::unique_ptr<PinnedMemory> staging;
+        std::unique_ptr<Event> begun;
         std::unique_ptr<Event> arrived;
         std::uint64_t upload = 0;  ///< its number
+        std::uint64_t bytes = 0;
+        RamUse ram = RamUse::Alone;  ///< when it was sent
         Nanoseconds started{0};
         bool under_way = false;
     };
@@ -80,6 +96,7 @@ class Uploader {
     bool cancelled(std::uint64_t number) const { return number < cancel_below_.load(); }
     bool over(std::uint64_t number);
     void collect();
+    void add_time(const Chunk& chunk);
     void recover();
     void finish(FunctionRef<void(const UploadResult&)> ended);
     bool may_send();
@@ -108,6 +125,9 @@ class Uploader {
     std::atomic<std::int64_t> budget_{0};
     std::atomic<bool> budget_ignored_{false};
     std::atomic<bool> stuck_{false};
+    std::mutex times_mutex_;
+    CopyTimes alone_;
+    CopyTimes contended_;
 };
 
 }  // namespace coterie::expert_cache

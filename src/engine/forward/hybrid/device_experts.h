@@ -16,6 +16,12 @@ struct DeviceLimits {
     std::int64_t assignments;
 };
 
+/// What a layer took, as far as the device can tell; 0: it cannot.
+struct LayerTimes {
+    double compute_seconds = 0;  ///< of its products, on the device's clock, without waits for copies
+    double handoff_seconds = 0;  ///< from the queueing until the outputs were back, without the products
+};
+
 /// Computes experts on one device: the inputs go there, each expert's product runs in the order of a stream,
 /// the outputs come back. Everything is queued; only `wait` blocks. What fails while it runs is told by
 /// `wait`, what the device refuses at once throws `Error`.
@@ -45,6 +51,8 @@ class DeviceExperts {
     virtual EventState wait(std::chrono::nanoseconds limit) = 0;
     /// Row of the i-th assignment computed since `begin`, [output_width]; until the next `begin`.
     virtual const float* output(std::int64_t i) const = 0;
+    /// Of the layer that `wait` has said was reached.
+    virtual LayerTimes times() const { return {}; }
 };
 
 }  // namespace coterie::engine

@@ -31,6 +31,11 @@ std::uint64_t FakeDeviceExperts::buffer_bytes(const Shape& shape) {
            packed_output_bytes(shape.small.assignments, shape.output_width);
 }
 
+std::uint64_t FakeDeviceExperts::large_bytes(const Shape& shape, const DeviceLimits& limits) {
+    return static_cast<std::uint64_t>(limits.tokens) * packed_row_bytes(shape.input_width) +
+           packed_output_bytes(limits.assignments, shape.output_width);
+}
+
 FakeDeviceExperts::FakeDeviceExperts(FakeDevice& device, const Shape& shape, Duration duration)
     : device_(device),
       shape_(shape),
@@ -61,7 +66,7 @@ bool FakeDeviceExperts::is_small(const DeviceLimits& limits) const {
 }
 
 std::uint64_t FakeDeviceExperts::workspace_bytes(const DeviceLimits& limits) const {
-    return is_small(limits) ? 0 : input_bytes(limits.tokens) + output_bytes(limits.assignments);
+    return is_small(limits) ? 0 : large_bytes(shape_, limits);
 }
 
 /// Values, quants, scales, scaled sums and half sums, each for all groups.
@@ -102,6 +107,7 @@ void FakeDeviceExperts::begin(std::span<const ActivationRow> inputs, std::int64_
     outputs_ = inputs_ + input_bytes(tokens <= shape_.small.tokens ? shape_.small.tokens : tokens);
     output_width_ = output_width;
     computed_ = 0;
+    compute_time_ = Nanoseconds(0);
     std::byte* packed = packed_inputs_->span().data();
     for (std::int64_t t = 0; t < tokens; ++t) {
         pack(inputs[static_cast<std::size_t>(t)], packed + static_cast<std::uint64_t>(t) * row_bytes_);
@@ -115,9 +121,11 @@ void FakeDeviceExperts::compute(const ExpertJob& job, const SlotLayout& layout, 
         tokens.subspan(static_cast<std::size_t>(job.first), static_cast<std::size_t>(job.count));
     const DeviceAddress outputs =
         outputs_ + static_cast<std::uint64_t>(computed_ * output_width_) * sizeof(float);
+    const Nanoseconds duration = duration_(layout.bytes, job.count);
     stream_->launch([this, job, &layout, slot, rows = std::vector<std::int32_t>(rows.begin(), rows.end()),
                      inputs = inputs_, outputs] { run_kernel(job, layout, slot, rows, inputs, outputs); },
-                    duration_(layout.bytes, job.count));
+                    duration);
+    compute_time_ += duration;
     computed_ += job.count;
 }
 
@@ -153,6 +161,11 @@ EventState FakeDeviceExperts::wait(std::chrono::nanoseconds limit) {
         }
     }
     return state;
+}
+
+/// A fake's hand-off takes the time of its kernels on the CPU too: that is nobody's cost.
+LayerTimes FakeDeviceExperts::times() const {
+    return {.compute_seconds = std::chrono::duration<double>(compute_time_).count()};
 }
 
 const float* FakeDeviceExperts::output(std::int64_t i) const {

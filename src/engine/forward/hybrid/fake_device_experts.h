@@ -25,6 +25,8 @@ class FakeDeviceExperts final : public DeviceExperts {
 
     /// Device memory that is taken at start.
     static std::uint64_t buffer_bytes(const Shape& shape);
+    /// Device memory that a layer of this size needs which is not small.
+    static std::uint64_t large_bytes(const Shape& shape, const DeviceLimits& limits);
 
     /// Takes memory for small layers; throws OutOfMemory where the device has not that much.
     FakeDeviceExperts(FakeDevice& device, const Shape& shape, Duration duration);
@@ -39,6 +41,7 @@ class FakeDeviceExperts final : public DeviceExperts {
     void finish() override;
     EventState wait(std::chrono::nanoseconds limit) override;
     const float* output(std::int64_t i) const override;
+    LayerTimes times() const override;
 
   private:
     std::uint64_t input_bytes(std::int64_t tokens) const;
@@ -68,7 +71,8 @@ class FakeDeviceExperts final : public DeviceExperts {
     DeviceAddress inputs_{};
     DeviceAddress outputs_{};
     std::int64_t output_width_ = 0;
-    std::int64_t computed_ = 0;  ///< assignments since `begin`
+    std::int64_t computed_ = 0;    ///< assignments since `begin`
+    Nanoseconds compute_time_{0};  ///< since `begin`
 };
 
 }  // namespace coterie::engine

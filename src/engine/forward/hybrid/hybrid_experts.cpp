@@ -16,6 +16,15 @@ using expert_cache::Work;
 /// A layer takes milliseconds; a device that needs longer than this does not answer any more.
 constexpr std::chrono::seconds kWatchdog{5};
 
+/// What fetching a wanted expert is worth, as a share of the time that RAM needs for it: its upload is saved.
+/// From simulation (docs/expert_cache_simulated.md).
+constexpr double kFetchGain = 0.3;
+
+std::int64_t matrix_bytes(const ExpertJob& job) {
+    const auto bytes = [](const ExpertTensor& matrix) { return matrix.row_bytes * matrix.rows; };
+    return bytes(job.gate) + bytes(job.up) + bytes(job.down);
+}
+
 }  // namespace
 
 HybridExperts::HybridExperts(Parts parts, const DeviceLimits& largest, std::int64_t output_width)
@@ -26,7 +35,11 @@ HybridExperts::HybridExperts(Parts parts, const DeviceLimits& largest, std::int6
       spare_slots_(parts_.devices.size()),
       cpu_outputs_(static_cast<std::size_t>(largest.assignments * output_width)),
       output_of_(static_cast<std::size_t>(largest.assignments)) {
-    for (auto& experts : parts_.devices) devices_.emplace_back().experts = std::move(experts);
+    for (auto& experts : parts_.devices) {
+        DeviceWork& work = devices_.emplace_back();
+        work.experts = std::move(experts);
+        work.drained = work.experts->device().create_event();
+    }
     const auto jobs = static_cast<std::size_t>(largest.assignments);
     used_.reserve(jobs);
     assignments_.resize(jobs);
@@ -40,10 +53,11 @@ void HybridExperts::begin_step(std::int64_t tokens, std::int64_t assignments,
     prompt_ = tokens > kDecodeTokens;
     learns_ = !prompt_ && learning == expert_cache::Learning::On;
     step_tokens_ = tokens;
+    ++steps_;
     for (std::size_t d = 0; d < devices_.size(); ++d) {
         DeviceWork& work = devices_[d];
-        work.serves = work.usable;
-        if (work.usable && prompt_) lend_memory(work, static_cast<std::int32_t>(d), {tokens, assignments});
+        work.serves = !work.gone && work.retry.may_try(steps_);
+        if (work.serves && prompt_) lend_memory(work, static_cast<std::int32_t>(d), {tokens, assignments});
     }
     step_.emplace(
         parts_.cache.begin_step(learns_ ? expert_cache::Learning::On : expert_cache::Learning::Off));
@@ -61,13 +75,19 @@ void HybridExperts::lend_memory(DeviceWork& work, std::int32_t device, const Dev
         work.loan.emplace(std::move(*loan));
         work.ring.emplace(work.experts->device(), work.loan->address() + aligned, largest);
     } catch (const Error& error) {
-        give_up(work, error.what());
+        sit_out(work, error.what());
     }
 }
 
 void HybridExperts::end_step() {
+    for (DeviceWork& work : devices_) {
+        if (work.drains) drain(work);
+        if (work.serves && work.served) work.retry.succeeded();
+        work.served = false;
+    }
     step_.reset();
     tokens_ += step_tokens_;
+    observe_copies();
     for (DeviceWork& work : devices_) {
         work.ring.reset();
         work.loan.reset();
@@ -80,14 +100,11 @@ void HybridExperts::run(int layer, const cpu::KernelTable& kernels, const Expert
     observe_routing(layer, chosen, per_token);
     plan_layer(layer, plan);
     dispatch(layer, plan, inputs);
-    {
-        const expert_cache::CpuReading::Scope reading(parts_.cache.cpu_reading());
-        if (!cpu_jobs_.empty()) {
-            parts_.pass.compute(kernels, plan, cpu_jobs_, inputs, cpu_outputs_.data(), output_width_);
-        }
-    }
+    if (!cpu_jobs_.empty()) compute_on_cpu(layer, kernels, plan, inputs);
     failed_jobs_.clear();
-    for (DeviceWork& work : devices_) collect(work, failed_jobs_);
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+        if (collect(devices_[d], failed_jobs_)) observe_device(layer, d);
+    }
     if (!failed_jobs_.empty()) {
         statistics_.recomputed += failed_jobs_.size();
         parts_.pass.compute(kernels, plan, failed_jobs_, inputs, cpu_outputs_.data(), output_width_);
@@ -97,12 +114,72 @@ void HybridExperts::run(int layer, const cpu::KernelTable& kernels, const Expert
     if (prompt_) step_->refresh();
 }
 
+void HybridExperts::compute_on_cpu(int layer, const cpu::KernelTable& kernels, const ExpertPlan& plan,
+                                   std::span<const ActivationRow> inputs) {
+    const expert_cache::CpuReading::Scope reading(parts_.cache.cpu_reading());
+    const auto start = std::chrono::steady_clock::now();
+    parts_.pass.compute(kernels, plan, cpu_jobs_, inputs, cpu_outputs_.data(), output_width_);
+    const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
+    if (parts_.measures_costs) observe_cpu(layer, taken.count());
+}
+
+/// Of a pass that computed a shared expert too, the routed ones get their part by bytes and rows.
+void HybridExperts::observe_cpu(int layer, double seconds) {
+    double all = 0;
+    double routed = 0;
+    std::int64_t experts = 0;
+    std::int64_t rows = 0;
+    for (const ExpertJob& job : cpu_jobs_) {
+        const double work = static_cast<double>(job.count * matrix_bytes(job));
+        all += work;
+        if (job.expert == kNotRouted) continue;
+        routed += work;
+        ++experts;
+        rows += job.count;
+    }
+    if (experts == 0) return;
+    averages_.cpu_computed(kind_of(layer), experts, rows,
+                           static_cast<std::uint64_t>(experts) * parts_.catalog.layout(layer).bytes,
+                           seconds * routed / all);
+}
+
+void HybridExperts::observe_device(int layer, std::size_t device) {
+    const DeviceWork& work = devices_[device];
+    const LayerTimes times = work.experts->times();
+    if (!parts_.measures_costs) return;
+    if (times.handoff_seconds > 0) averages_.device_handed_off(device, times.handoff_seconds);
+    if (times.compute_seconds <= 0) return;
+    std::int64_t rows = 0;
+    for (const ExpertJob& job : work.jobs) rows += job.count;
+    const std::uint64_t bytes = work.jobs.size() * parts_.catalog.layout(layer).bytes;
+    averages_.device_computed(device, kind_of(layer), static_cast<std::int64_t>(work.jobs.size()), rows,
+                              bytes, times.compute_seconds);
+}
+
+/// The step's uploads, each of them taken as an average one.
+void HybridExperts::observe_copies() {
+    using expert_cache::RamUse;
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+        for (const RamUse ram : {RamUse::Alone, RamUse::Contended}) {
+            const expert_cache::CopyTimes times =
+                parts_.cache.take_copy_times(static_cast<std::int32_t>(d), ram);
+            if (times.copies == 0 || !parts_.measures_costs) continue;
+            averages_.copied(d, times.bytes / times.copies, times.seconds / static_cast<double>(times.copies),
+                             ram);
+        }
+    }
+}
+
+std::size_t HybridExperts::kind_of(int layer) const {
+    return static_cast<std::size_t>(parts_.catalog.kinds()[static_cast<std::size_t>(layer)]);
+}
+
 void HybridExperts::observe_routing(int layer, std::span<const std::int32_t> chosen, std::int32_t per_token) {
     step_->routed(layer, chosen, per_token);
     prefetcher_.score(layer, chosen, [&](std::int32_t expert) {
         return parts_.cache.find({layer, expert}).has_value();
     });
-    if (!learns_ || parts_.profile == nullptr) return;
+    if (prompt_ || parts_.profile == nullptr) return;
     for (std::size_t i = 0; i < chosen.size(); ++i) {
         const auto token = static_cast<std::int64_t>(i) / per_token;
         parts_.profile->used({layer, chosen[i]}, tokens_ + token);
@@ -126,13 +203,18 @@ void HybridExperts::prefetch(int layer, std::span<const std::int32_t> guessed) {
 
 void HybridExperts::plan_layer(int layer, const ExpertPlan& plan) {
     used_.clear();
+    const auto gain =
+        static_cast<float>(kFetchGain * static_cast<double>(parts_.catalog.layout(layer).bytes) /
+                           parts_.costs.ram_bytes_per_second);
     for (const ExpertJob& job : plan.jobs) {
         if (job.expert == kNotRouted) continue;
         const auto where = parts_.cache.find({layer, job.expert});
         const bool serves = where && devices_[static_cast<std::size_t>(where->device)].serves;
         used_.push_back({.expert = job.expert,
                          .tokens = static_cast<std::int32_t>(job.count),
-                         .device = serves ? where->device : kNoDevice});
+                         .device = serves ? where->device : kNoDevice,
+                         .fetch_gain_seconds =
+                             !prompt_ && !where && parts_.cache.wanted({layer, job.expert}) ? gain : 0});
     }
     for (std::size_t d = 0; d < devices_.size(); ++d) {
         const auto device = static_cast<std::int32_t>(d);
@@ -143,7 +225,7 @@ void HybridExperts::plan_layer(int layer, const ExpertPlan& plan) {
         .used = used_,
         .spare_slots = spare_slots_,
         .expert_bytes = parts_.catalog.layout(layer).bytes,
-        .kind = parts_.catalog.kinds()[static_cast<std::size_t>(layer)],
+        .kind = static_cast<std::int32_t>(kind_of(layer)),
     };
     if (!used_.empty()) expert_cache::plan_step(problem, parts_.costs, workspace_, assignments_);
 }
@@ -158,7 +240,7 @@ void HybridExperts::dispatch(int layer, const ExpertPlan& plan, std::span<const 
         }
         const Assignment assignment = job.expert == kNotRouted ? Assignment{} : assignments_[routed++];
         if (assignment.work != Work::Cpu && queue_job(layer, plan, job, assignment, inputs)) continue;
-        if (job.expert != kNotRouted) ++statistics_.on_cpu;
+        if (job.expert != kNotRouted) statistics_.on_cpu.add(parts_.catalog.layout(layer).bytes);
         cpu_jobs_.push_back(job);
     }
     for (DeviceWork& work : devices_) {
@@ -166,7 +248,7 @@ void HybridExperts::dispatch(int layer, const ExpertPlan& plan, std::span<const 
         try {
             work.experts->finish();
         } catch (const Error& error) {
-            give_up(work, error.what());
+            sit_out(work, error.what());
         }
     }
 }
@@ -185,7 +267,7 @@ bool HybridExperts::queue_job(int layer, const ExpertPlan& plan, const ExpertJob
         work.experts->compute(job, parts_.catalog.layout(layer), *slot, plan.tokens);
         if (assignment.work == Work::Fetch && prompt_) work.ring->consumed(work.experts->stream());
     } catch (const Error& error) {
-        give_up(work, error.what());
+        sit_out(work, error.what());
         return false;
     }
     work.jobs.push_back(job);
@@ -193,29 +275,31 @@ bool HybridExperts::queue_job(int layer, const ExpertPlan& plan, const ExpertJob
 }
 
 std::optional<DeviceAddress> HybridExperts::locate(DeviceWork& work, ExpertKey key, Assignment assignment) {
+    const std::uint64_t bytes = parts_.catalog.layout(key.layer).bytes;
     if (assignment.work == Work::Resident) {
         const auto where = parts_.cache.find(key);
         if (!where || where->device != assignment.device) return std::nullopt;
-        ++statistics_.in_place;
+        statistics_.in_place.add(bytes);
         return where->address;
     }
     if (prompt_) {
-        ++statistics_.streamed;
+        statistics_.streamed.add(bytes);
         return work.ring->copy(parts_.catalog.source(key), work.experts->stream());
     }
     const auto slot = step_->fetch(key, assignment.device, work.experts->stream());
-    if (slot) ++statistics_.fetched;
+    if (slot) statistics_.fetched.add(bytes);
     return slot;
 }
 
-void HybridExperts::collect(DeviceWork& work, std::vector<ExpertJob>& failed) {
-    if (work.jobs.empty()) return;
+/// Whether the device has delivered.
+bool HybridExperts::collect(DeviceWork& work, std::vector<ExpertJob>& failed) {
+    if (work.jobs.empty()) return false;
     const EventState state = work.serves ? work.experts->wait(kWatchdog) : EventState::Failed;
     if (state != EventState::Reached) {
         if (work.experts->device().lost()) give_up(work, "it is lost");
         if (state == EventState::Pending) give_up(work, "it does not answer");
         failed.insert(failed.end(), work.jobs.begin(), work.jobs.end());
-        return;
+        return false;
     }
     std::int64_t row = 0;
     for (const ExpertJob& job : work.jobs) {
@@ -223,14 +307,44 @@ void HybridExperts::collect(DeviceWork& work, std::vector<ExpertJob>& failed) {
             output_of_[static_cast<std::size_t>(a)] = work.experts->output(row++);
         }
     }
+    work.served = true;
+    return true;
+}
+
+/// A call was refused: the CPU does the rest of the step, and the device is tried again some steps later.
+void HybridExperts::sit_out(DeviceWork& work, std::string_view why) {
+    if (work.experts->device().lost()) return give_up(work, why);
+    if (!work.retry.failing()) {
+        log::warn("{}: {}; its experts run on the CPU until it works again",
+                  work.experts->device().info().name, why);
+    }
+    work.retry.failed(steps_);
+    work.serves = false;
+    work.drains = true;
 }
 
 void HybridExperts::give_up(DeviceWork& work, std::string_view why) {
-    if (work.usable) {
+    if (!work.gone) {
         log::warn("{}: {}; its experts run on the CPU from now on", work.experts->device().info().name, why);
     }
-    work.usable = false;
+    work.gone = true;
     work.serves = false;
+    work.drains = false;
+}
+
+/// Before what a device was given changes, what it has begun must be over.
+void HybridExperts::drain(DeviceWork& work) {
+    work.drains = false;
+    Stream& stream = work.experts->stream();
+    try {
+        stream.record(*work.drained);
+        const EventState state = work.drained->wait(kWatchdog);
+        if (state == EventState::Pending) return give_up(work, "it does not answer");
+        if (state == EventState::Failed) stream.synchronise();
+    } catch (const Error&) {  // its failure has been told; a lost device has nothing under way
+        if (work.experts->device().lost()) return give_up(work, "it is lost");
+        work.drains = true;  // until its stream takes the call
+    }
 }
 
 }  // namespace coterie::engine

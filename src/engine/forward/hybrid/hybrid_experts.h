@@ -11,6 +11,8 @@
 #include "engine/forward/hybrid/device_experts.h"
 #include "engine/forward/hybrid/expert_catalog.h"
 #include "engine/forward/hybrid/prompt_ring.h"
+#include "expert_cache/backoff.h"
+#include "expert_cache/costs/cost_averages.h"
 #include "expert_cache/costs/costs.h"
 #include "expert_cache/expert_cache.h"
 #include "expert_cache/planner/plan_step.h"
@@ -24,11 +26,19 @@ inline constexpr std::int64_t kDecodeTokens = 32;
 
 /// What the experts of steps did, for `--stats`. Counts since the start.
 struct HybridStatistics {
-    std::uint64_t on_cpu = 0;      ///< experts of layers and steps
-    std::uint64_t in_place = 0;    ///< from their slots
-    std::uint64_t fetched = 0;     ///< into slots, during the step
-    std::uint64_t streamed = 0;    ///< through a prompt's ring
-    std::uint64_t recomputed = 0;  ///< on the CPU, after a device had failed
+    struct Path {
+        std::uint64_t experts = 0;  ///< of layers and steps
+        std::uint64_t bytes = 0;
+        void add(std::uint64_t expert_bytes) {
+            ++experts;
+            bytes += expert_bytes;
+        }
+    };
+    Path on_cpu;
+    Path in_place;                 ///< from their slots
+    Path fetched;                  ///< into slots, during the step
+    Path streamed;                 ///< through a prompt's ring
+    std::uint64_t recomputed = 0;  ///< experts, on the CPU, after a device had failed
 };
 
 /// The routed experts of a step, on devices and the CPU side by side, joined in rank order. So where an
@@ -36,7 +46,7 @@ struct HybridStatistics {
 ///
 /// For each layer the planner says what every expert does. Devices' work is queued first, then the CPU
 /// computes the rest, then the devices' outputs are awaited. What a device does not deliver the CPU computes
-/// again.
+/// again. A device that refuses a call sits out some steps, ever more while it goes on; a lost one all.
 ///
 /// Prompts (more than kDecodeTokens tokens) borrow the coldest slots' memory for their buffers and a ring,
 /// through which missing experts are copied ahead of the products; it is given back at the step's end.
@@ -48,9 +58,12 @@ class HybridExperts {
         const ExpertCatalog& catalog;
         expert_cache::ExpertCache& cache;
         std::vector<std::unique_ptr<DeviceExperts>> devices;
-        expert_cache::Costs costs;
+        expert_cache::Costs costs;  ///< to begin with
+        /// Whether they are refined by what steps take. Not where time is simulated: the CPU's is not.
+        bool measures_costs = true;
         expert_cache::Prefetch prefetch = expert_cache::Prefetch::Off;
-        expert_cache::RoutingProfile* profile = nullptr;  ///< counts what is learnt from; null: nothing does
+        expert_cache::RoutingProfile* profile =
+            nullptr;  ///< counts what tokens use, prompts left out; null: nothing does
     };
     HybridExperts(Parts parts, const DeviceLimits& largest, std::int64_t output_width);
 
@@ -70,15 +83,20 @@ class HybridExperts {
 
     const expert_cache::PrefetchStatistics& prefetch_statistics() const { return prefetcher_.statistics(); }
     const HybridStatistics& statistics() const { return statistics_; }
+    const expert_cache::Costs& costs() const { return parts_.costs; }
 
   private:
     struct DeviceWork {
         std::unique_ptr<DeviceExperts> experts;
         std::optional<expert_cache::MemoryLoan> loan;
         std::optional<PromptRing> ring;
-        std::vector<ExpertJob> jobs;  ///< of this layer, in the order of computation
-        bool usable = true;           ///< false once it does not answer
-        bool serves = false;          ///< in this step: usable, and its memory suffices
+        std::vector<ExpertJob> jobs;           ///< of this layer, in the order of computation
+        expert_cache::Backoff retry{1, 1024};  ///< steps, after refused calls
+        bool gone = false;                     ///< lost, or does not answer: out for good
+        bool serves = false;                   ///< in this step, as far as it has come
+        bool served = false;                   ///< delivered something in this step
+        bool drains = false;                   ///< what it had begun may still run
+        std::unique_ptr<Event> drained;
     };
 
     void observe_routing(int layer, std::span<const std::int32_t> chosen, std::int32_t per_token);
@@ -89,8 +107,16 @@ class HybridExperts {
                    expert_cache::Assignment assignment, std::span<const ActivationRow> inputs);
     std::optional<DeviceAddress> locate(DeviceWork& work, expert_cache::ExpertKey key,
                                         expert_cache::Assignment assignment);
-    void collect(DeviceWork& work, std::vector<ExpertJob>& failed);
+    bool collect(DeviceWork& work, std::vector<ExpertJob>& failed);
+    void compute_on_cpu(int layer, const cpu::KernelTable& kernels, const ExpertPlan& plan,
+                        std::span<const ActivationRow> inputs);
+    void observe_cpu(int layer, double seconds);
+    void observe_device(int layer, std::size_t device);
+    void observe_copies();
+    std::size_t kind_of(int layer) const;
+    void sit_out(DeviceWork& work, std::string_view why);
     void give_up(DeviceWork& work, std::string_view why);
+    void drain(DeviceWork& work);
 
     Parts parts_;
     const std::int64_t output_width_;
@@ -99,8 +125,10 @@ class HybridExperts {
     bool prompt_ = false;
     bool learns_ = false;
     std::int64_t tokens_ = 0;  ///< of all steps before this one
+    std::int64_t steps_ = 0;
     std::int64_t step_tokens_ = 0;
     HybridStatistics statistics_;
+    expert_cache::CostAverages averages_{parts_.costs};
 
     expert_cache::Prefetcher prefetcher_;
     expert_cache::StepWorkspace workspace_;
