@@ -8,6 +8,7 @@
 #include "base/progress_bar.h"
 #include "cli/environment.h"
 #include "cli/flag_values.h"
+#include "devices/device.h"
 #include "kernels/cpu/self_test.h"
 #include "tokenizer/vocabulary/load_vocabulary.h"
 
@@ -37,19 +38,36 @@ void choose_instruction_set(const std::string& name) {
          "--cpu-isa {}: this machine has no such instruction set (scalar, avx2, avx512)", name);
 }
 
-/// Flags that only mean something with a GPU: taken, so that a command line of llama.cpp works, and said to
-/// do nothing.
-void add_gpu_flags(CLI::App& command) {
-    for (const char* names :
-         {"--n-gpu-layers,--gpu-layers", "--split-mode", "--tensor-split", "--main-gpu", "--device"}) {
+/// Prints the GPUs and ends the program.
+void list_gpus() {
+    const DeviceList list = list_devices();
+    for (const DeviceInfo& device : list.devices)
+        fmt::print("{}: {} ({} MiB)\n", device.index, device.name, device.memory_bytes >> 20);
+    if (list.devices.empty()) fmt::print("no GPU: {}\n", list.note);
+    throw CLI::Success();
+}
+
+void add_gpu_flags(CLI::App& command, ModelOptions& options) {
+    const char* const group = "GPU";
+    command
+        .add_option(
+            "--n-gpu-layers,--gpu-layers", options.gpu_layers,
+            "-ngl: 0 leaves the GPU out, anything else runs all layers there; default: where one is found")
+        ->group(group);
+    command
+        .add_option("--device,--main-gpu", options.device,
+                    "-dev, -mg: number of the GPU, or none; default: the first")
+        ->group(group);
+    command
+        .add_flag_function(
+            "--list-devices", [](std::int64_t) { list_gpus(); }, "print the GPUs and end")
+        ->group(group);
+    for (const char* names : {"--split-mode", "--tensor-split"}) {
         command
             .add_option_function<std::string>(
                 names,
-                [names](const std::string& value) {
-                    if (value == "0" || value == "none") return;
-                    log::warn("{} has no effect: this build computes on the CPU", names);
-                },
-                "no effect without a GPU")
+                [names](const std::string&) { log::warn("{} has no effect: one GPU runs so far", names); },
+                "no effect so far")
             ->group("");
     }
 }
@@ -123,7 +141,7 @@ void add_model_flags(CLI::App& command, ModelOptions& options) {
             "--flash-attn", [](const std::string&) {}, "always on")
         ->expected(0, 1)
         ->group("");
-    add_gpu_flags(command);
+    add_gpu_flags(command, options);
 }
 
 std::shared_ptr<const gguf::Archive> open_archive(const ModelOptions& options) {

@@ -23,7 +23,8 @@ EngineOptions resolve(EngineOptions options, const models::ModelConfig& config) 
              options.context, options.batch);
     }
     options.batch = std::min(options.batch, options.context);
-    const std::int64_t window = options.offload.enabled() ? options.window : 0;
+    const bool has_devices = options.offload.enabled() || options.offload.gpu;
+    const std::int64_t window = has_devices ? options.window : 0;
     options.window = std::clamp(window, options.batch, options.context);
     return options;
 }
@@ -50,6 +51,7 @@ struct Engine::Compute {
 
     /// Tokens of each step of a prompt of which `tokens` are still to be read.
     std::int64_t prompt_step(std::int64_t tokens, const EngineOptions& options) {
+        if (device) return options.window;
         if (!offload || tokens <= options.batch) return options.batch;
         return offload->plan_window(tokens, options.batch);
     }
@@ -82,7 +84,7 @@ std::unique_ptr<PageMemory> Engine::Compute::add_device(const models::Model& mod
     profile = offload_options.profile;
     DeviceForwardOptions forward{.device = *offload_options.gpu,
                                  .memory_limit = offload_options.memory_limit,
-                                 .max_tokens = options.batch,
+                                 .max_tokens = options.window,
                                  .context = options.context,
                                  .page_bytes = layout.page_bytes(),
                                  .pages = pages,
