@@ -27,25 +27,29 @@ struct Shape {
     std::int32_t window;
     bool sinks;
     bool serial;
+    bool joins;                           ///< the last page's block joins
     std::vector<std::int32_t> positions;  ///< of the tokens, each a sequence of its own
 };
 
 std::ostream& operator<<(std::ostream& out, const Shape& s) {
     return out << s.heads << "/" << s.kv_heads << " heads of " << s.key_width << "/" << s.value_width
                << " types " << static_cast<int>(s.keys) << "/" << static_cast<int>(s.values) << " window "
-               << s.window << (s.sinks ? " sinks" : "") << (s.serial ? " serial" : "");
+               << s.window << (s.sinks ? " sinks" : "") << (s.serial ? " serial" : "")
+               << (s.joins ? " joins" : "");
 }
 
 std::vector<Shape> shapes() {
     std::vector<Shape> list;
-    for (const bool serial : {false, true}) {
+    for (const auto& [serial, joins] : {std::pair{false, false}, {false, true}, {true, false}}) {
         for (const CacheType type : {CacheType::F32, CacheType::F16, CacheType::Q8_0}) {
-            list.push_back({32, 4, 128, 128, type, type, 0, false, serial, {0, 63, 64, 700}});
-            list.push_back({12, 2, 96, 64, type, CacheType::F16, 0, true, serial, {5, 200}});
-            list.push_back({8, 8, 64, 64, CacheType::F16, type, 128, true, serial, {1000, 3, 127, 128}});
+            list.push_back({32, 4, 128, 128, type, type, 0, false, serial, joins, {0, 63, 64, 700}});
+            list.push_back({12, 2, 96, 64, type, CacheType::F16, 0, true, serial, joins, {5, 200}});
+            list.push_back(
+                {8, 8, 64, 64, CacheType::F16, type, 128, true, serial, joins, {1000, 3, 127, 128}});
         }
-        list.push_back({5, 1, 256, 256, CacheType::F16, CacheType::F16, 0, false, serial, {64 * 140 + 3}});
-        list.push_back({6, 2, 80, 80, CacheType::F32, CacheType::F32, 40, false, serial, {100}});
+        list.push_back(
+            {5, 1, 256, 256, CacheType::F16, CacheType::F16, 0, false, serial, joins, {64 * 140 + 3}});
+        list.push_back({6, 2, 80, 80, CacheType::F32, CacheType::F32, 40, false, serial, joins, {100}});
     }
     return list;
 }
@@ -168,6 +172,8 @@ TEST(Attention, FollowsTheLaw) {
         const DeviceArray<float> out(static_cast<std::size_t>(tokens * out_stride));
         const DeviceArray<float> partials(
             static_cast<std::size_t>(tokens * shape.heads * cache.stride_ * (shape.value_width + 2)));
+        const DeviceArray<std::uint32_t> arrivals(
+            std::vector<std::uint32_t>(static_cast<std::size_t>(tokens * shape.heads), 0u));
         const std::int64_t groups = (out_stride / 32 + 3) / 4 * 4;
         const DeviceArray<std::byte> quants(
             static_cast<std::size_t>(ActivationBuffer::bytes(tokens, groups)));
@@ -186,6 +192,7 @@ TEST(Attention, FollowsTheLaw) {
         args.out_stride = out_stride;
         if (shape.value_width % 32 == 0) args.quantised = ActivationBuffer::in(quants.get(), tokens, groups);
         args.partials = shape.serial ? nullptr : partials.get();
+        args.arrivals = shape.joins ? arrivals.get() : nullptr;
         args.pages = cache.stride_;
         attention(args, nullptr);
         const std::vector<float> result = out.read();
@@ -207,7 +214,7 @@ TEST(AttentionInputs, NormaliseRotateAndStore) {
     SplitMix64 random(kSeed);
     for (const CacheType type : {CacheType::F32, CacheType::F16, CacheType::Q8_0}) {
         for (const bool norm : {false, true}) {
-            const Shape shape{6, 2, 96, 64, type, type, 0, false, false, {130, 5}};
+            const Shape shape{6, 2, 96, 64, type, type, 0, false, false, false, {130, 5}};
             Cache cache(shape, random);
             constexpr std::int32_t kPairs = 32;
             const std::vector<float> queries = random_values(Values::Ordinary, 2 * 576, random);

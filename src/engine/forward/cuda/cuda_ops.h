@@ -129,6 +129,11 @@ class CudaOps final : public models::LayerOps {
                  std::int64_t out_stride);
     void run_router(int layer, const models::MoeFfn& ffn, Buffer& x);
     void run_experts(const models::MoeFfn& ffn, Buffer& x);
+    void run_gate_up(const models::MoeFfn& ffn, Buffer& x, const Buffer& hidden);
+    void run_gate_and_up(const models::MoeFfn& ffn, Buffer& x, const Buffer& hidden);
+    /// Where a weight's matrices stand in slots, its shape, scales and biases.
+    template <typename Args>
+    void set_matrix(const models::ExpertMatrix& weight, std::uint64_t offset, int i, Args& args) const;
 
     Parts parts_;
     const std::int64_t max_tokens_;
@@ -159,6 +164,7 @@ class CudaOps final : public models::LayerOps {
     std::uint32_t* routed_ = nullptr;
     float* partials_ = nullptr;
     std::int64_t partial_floats_ = 0;
+    std::uint32_t* arrivals_ = nullptr;
     Buffer gathered_;
     float* logits_ = nullptr;
     const models::Vector* output_norm_ = nullptr;
