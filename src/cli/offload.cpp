@@ -153,6 +153,13 @@ std::string describe_device(engine::DeviceForward& device) {
     if (device.cache() == nullptr) return text;
     const expert_cache::CacheStatistics cache = device.cache()->statistics();
     const expert_cache::DeviceStatistics& counts = cache.devices.front();
+    if (did.layers_with_misses > 0) {
+        text += fmt::format(
+            "coterie: {} layers waited for the CPU, {:.1f} us each; generating took {:.3f} s on the GPU and "
+            "{:.3f} s beside it\n",
+            did.layers_with_misses, 1e6 * did.cpu_seconds / static_cast<double>(did.layers_with_misses),
+            did.step_seconds, did.host_seconds);
+    }
     return text + fmt::format(
                       "coterie: experts: {:.1f} % of {} uses hit; {} computed on the CPU, {} streamed; {} "
                       "resident, {} moved "

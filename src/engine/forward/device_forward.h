@@ -45,6 +45,9 @@ struct DeviceForwardStatistics {
     std::uint64_t routed = 0;  ///< (token, layer, expert) uses
     std::uint64_t missed = 0;  ///< of them, computed by the CPU
     std::uint64_t layers_with_misses = 0;
+    double cpu_seconds = 0;            ///< that the CPU took for them
+    double step_seconds = 0;           ///< of all steps of at most 8 tokens, from launch to end
+    double host_seconds = 0;           ///< beside that, before and after
     std::uint64_t streamed_bytes = 0;  ///< of prompts' experts, over the link
 };
 

@@ -80,6 +80,8 @@ class ExpertPass {
     };
     ExpertPass(ThreadPool& pool, const Capacity& capacity);
 
+    ThreadPool& pool() const { return pool_; }
+
     /// inputs[t] and out + t * out_stride belong to row t of the step.
     void run(const cpu::KernelTable& kernels, const ExpertPlan& plan, std::span<const ActivationRow> inputs,
              float* out, std::int64_t out_stride, std::int64_t output_width);

@@ -73,14 +73,24 @@ __device__ HeadRows rows_in_page(const CachePages& cache, const PagePartView& pa
     return {cache_row(cache, part, page, 0, head), static_cast<std::uint32_t>(part.row_bytes)};
 }
 
-/// Copies visible rows with as many reads under way as there are threads.
+/// Copies visible rows, kReads of each thread under way at once.
 template <typename Unit>
 __device__ HeadRows stage(const HeadRows& from, std::uint32_t bytes, int begin, int end, std::byte* to) {
+    constexpr unsigned kReads = 4;
     const unsigned units = bytes / sizeof(Unit);
-    for (unsigned i = threadIdx.x; i < static_cast<unsigned>(end - begin) * units; i += kThreads) {
-        const int r = begin + static_cast<int>(i / units);
-        reinterpret_cast<Unit*>(to + r * bytes)[i % units] =
-            reinterpret_cast<const Unit*>(from.row(r))[i % units];
+    const unsigned total = static_cast<unsigned>(end - begin) * units;
+    for (unsigned first = threadIdx.x; first < total; first += kReads * kThreads) {
+        Unit read[kReads];
+#pragma unroll
+        for (unsigned k = 0; k < kReads; ++k) {
+            const unsigned i = min(first + k * kThreads, total - 1);
+            read[k] = reinterpret_cast<const Unit*>(from.row(begin + static_cast<int>(i / units)))[i % units];
+        }
+#pragma unroll
+        for (unsigned k = 0; k < kReads; ++k) {
+            const unsigned i = min(first + k * kThreads, total - 1);
+            reinterpret_cast<Unit*>(to + static_cast<unsigned>(begin) * bytes)[i] = read[k];
+        }
     }
     return {to, bytes};
 }

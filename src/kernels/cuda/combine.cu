@@ -7,6 +7,7 @@ namespace coterie::cuda {
 namespace {
 
 constexpr int kThreads = 256;
+constexpr int kFinishThreads = 1024;
 constexpr std::uint64_t kPatienceNanoseconds = 900'000'000;
 
 __device__ std::uint64_t nanoseconds_now() {
@@ -67,10 +68,17 @@ __global__ void __launch_bounds__(kThreads) combine_kernel(const CombineArgs arg
     args.out.data[token * args.out.stride + column] = sum;
 }
 
-__global__ void finish_kernel(const StepCounters counters, const Mailbox mailbox) {
+__global__ void __launch_bounds__(kFinishThreads) finish_kernel(const FinishArgs args) {
     await_previous();
+    const std::int64_t total = static_cast<std::int64_t>(args.layers) * args.pairs;
+    for (std::int64_t i = threadIdx.x; i < total; i += kFinishThreads) {
+        const std::int64_t at = i / args.pairs * args.layer_pairs + i % args.pairs;
+        args.mailbox.experts[at] = args.counters.experts[at];
+        args.mailbox.weights[at] = args.counters.weights[at];
+    }
     __threadfence_system();
-    *mailbox.done = *counters.step;
+    __syncthreads();
+    if (threadIdx.x == 0) *args.mailbox.done = *args.counters.step;
 }
 
 }  // namespace
@@ -81,8 +89,8 @@ void combine(const CombineArgs& args, StreamHandle stream) {
     launch("combine", combine_kernel, {grid, kThreads}, stream, args);
 }
 
-void finish_step(const StepCounters& counters, const Mailbox& mailbox, StreamHandle stream) {
-    launch("finish_step", finish_kernel, {dim3(1), 1}, stream, counters, mailbox);
+void finish_step(const FinishArgs& args, StreamHandle stream) {
+    launch("finish_step", finish_kernel, {dim3(1), kFinishThreads}, stream, args);
 }
 
 }  // namespace coterie::cuda

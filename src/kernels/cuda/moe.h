@@ -13,7 +13,7 @@ namespace coterie::cuda {
 /// every layer that has misses, one layer at a time.
 ///
 ///     part       writer   when                                    reader
-///     routing    device   every layer: routing[layer]             host, after the step (and for a request)
+///     routing    device   a layer with misses, and the step's end host
 ///     inputs     device   a layer with misses, before `request`   host
 ///     request    device   then: the layer's epoch                 host, polling
 ///     rows       host     where each missed pair's output lies    device
@@ -46,11 +46,14 @@ struct Mailbox {
 };
 inline constexpr std::uint64_t kEpochsPerStep = 4096;
 
-/// What of a step lives in device memory.
+/// What of a step lives in device memory. The routing is kept here until the step's end: a write to the host
+/// would hold up the end of every layer's kernel.
 struct StepCounters {
     const std::uint64_t* step = nullptr;  ///< number of the step
     std::uint32_t* missing = nullptr;     ///< [layers], zero when the step begins
     std::uint32_t* routed = nullptr;      ///< [layers]: tokens done, zero when the step begins
+    std::int32_t* experts = nullptr;      ///< [layers][tokens of the mailbox][used]
+    float* weights = nullptr;             ///< as experts
 };
 
 struct RouteArgs {
@@ -90,7 +93,15 @@ struct CombineArgs {
 };
 void combine(const CombineArgs& args, StreamHandle stream);
 
-/// After everything queued before: mailbox.done = the step's number.
-void finish_step(const StepCounters& counters, const Mailbox& mailbox, StreamHandle stream);
+/// After everything queued before: the routing of the first `pairs` (token, rank) pairs of all layers goes to
+/// the mailbox, whose layers are `layer_pairs` pairs apart; then mailbox.done = the step's number.
+struct FinishArgs {
+    std::int32_t layers = 0;
+    std::int32_t pairs = 0;
+    std::int64_t layer_pairs = 0;
+    StepCounters counters;
+    Mailbox mailbox;
+};
+void finish_step(const FinishArgs& args, StreamHandle stream);
 
 }  // namespace coterie::cuda

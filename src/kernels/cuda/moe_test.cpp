@@ -85,6 +85,8 @@ TEST(Route, ChoosesAsTheCpuDoes) {
         const DeviceArray<std::uint64_t> step(std::vector<std::uint64_t>{9});
         const DeviceArray<std::uint32_t> missing(std::vector<std::uint32_t>(kLayers, 0u));
         const DeviceArray<std::uint32_t> routed(std::vector<std::uint32_t>(kLayers, 0u));
+        const DeviceArray<std::int32_t> kept(kLayers * pairs);
+        const DeviceArray<float> kept_weights(kLayers * pairs);
         const MappedArray<std::int32_t> posted(kLayers * pairs);
         const MappedArray<float> posted_weights(kLayers * pairs);
         const MappedArray<std::uint32_t> posted_missing(kLayers);
@@ -93,7 +95,7 @@ TEST(Route, ChoosesAsTheCpuDoes) {
         const MappedArray<float> scaled_sums(kTokens * 8);
         const MappedArray<std::int16_t> half_sums(kTokens * 16);
         const MappedArray<float> values(kTokens * 256);
-        const MappedArray<std::uint64_t> request(1);
+        const MappedArray<std::uint64_t> request(2);
         RouteArgs args;
         args.routing = c.routing;
         args.layer = 1;
@@ -108,7 +110,7 @@ TEST(Route, ChoosesAsTheCpuDoes) {
         args.slots = slots.get();
         args.x = x.view();
         args.columns = 96;
-        args.counters = {step.get(), missing.get(), routed.get()};
+        args.counters = {step.get(), missing.get(), routed.get(), kept.get(), kept_weights.get()};
         args.mailbox.experts = posted.get();
         args.mailbox.weights = posted_weights.get();
         args.mailbox.missing = posted_missing.get();
@@ -119,7 +121,11 @@ TEST(Route, ChoosesAsTheCpuDoes) {
         args.mailbox.half_sums = half_sums.get();
         args.mailbox.groups = 8;
         args.mailbox.request = request.get();
+        args.mailbox.done = request.get() + 1;
         route(args, nullptr);
+        finish_step({kLayers, static_cast<std::int32_t>(pairs), static_cast<std::int64_t>(pairs),
+                     args.counters, args.mailbox},
+                    nullptr);
 
         const std::vector<std::int32_t> ids = chosen.read();
         const std::vector<float> shares = weights.read();
@@ -154,6 +160,7 @@ TEST(Route, ChoosesAsTheCpuDoes) {
             EXPECT_EQ(std::memcmp(half_sums.get() + t * 16, row.half_sums, 6 * 2), 0);
         }
         EXPECT_EQ(posted_missing[1], expected_missing);
+        EXPECT_EQ(request[1], 9u);
         EXPECT_EQ(request[0], expected_missing == 0 ? 0 : 9 * kEpochsPerStep + 2);
     }
 }
@@ -203,7 +210,7 @@ TEST(Combine, AddsInRankOrderFromBothSides) {
         args.weights = device_weights.get();
         args.shared = c.shared ? device_shared.get() : nullptr;
         args.shared_gate = c.gated ? device_gates.get() : nullptr;
-        args.counters = {step.get(), missing.get(), nullptr};
+        args.counters = {step.get(), missing.get(), nullptr, nullptr, nullptr};
         args.mailbox.rows = host_rows.get();
         args.mailbox.outputs = host_outputs.get();
         args.mailbox.reply = flags.get();
@@ -246,14 +253,14 @@ TEST(Combine, DoesNotWaitForEver) {
     args.out = {out.get(), 32, 1, 32};
     args.slots = slots.get();
     args.weights = weights.get();
-    args.counters = {step.get(), missing.get(), nullptr};
+    args.counters = {step.get(), missing.get(), nullptr, nullptr, nullptr};
     args.mailbox.rows = rows.get();
     args.mailbox.outputs = outputs.get();
     args.mailbox.reply = flags.get();
     args.mailbox.failed = flags.get() + 1;
     args.mailbox.done = flags.get() + 2;
     combine(args, nullptr);
-    finish_step(args.counters, args.mailbox, nullptr);
+    finish_step({0, 1, 0, args.counters, args.mailbox}, nullptr);
     check(cudaDeviceSynchronize(), "combine");
     EXPECT_EQ(flags[1], 5 * kEpochsPerStep + 1);
     EXPECT_EQ(flags[2], 5u);

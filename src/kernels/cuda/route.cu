@@ -183,6 +183,8 @@ __device__ void choose(const RouteArgs& args, std::int64_t token, RouteShared& s
 __device__ void publish(const RouteArgs& args, std::int64_t token, RouteShared& shared) {
     const int used = static_cast<int>(args.routing.used);
     const int rank = lane_index();
+    const std::int64_t routed =
+        (static_cast<std::int64_t>(args.layer) * args.max_tokens + token) * used + rank;
     bool misses = false;
     if (rank < used) {
         const std::int64_t pair = token * used + rank;
@@ -191,13 +193,13 @@ __device__ void publish(const RouteArgs& args, std::int64_t token, RouteShared& 
         args.experts[pair] = expert;
         args.weights[pair] = shared.weights[rank];
         args.slots[pair] = slot;
-        const std::int64_t routed =
-            (static_cast<std::int64_t>(args.layer) * args.max_tokens + token) * used + rank;
-        args.mailbox.experts[routed] = expert;
-        args.mailbox.weights[routed] = shared.weights[rank];
+        args.counters.experts[routed] = expert;
+        args.counters.weights[routed] = shared.weights[rank];
         misses = slot == 0;
     }
     const int count = __popc(__ballot_sync(kFullWarp, misses));
+    // Of several tokens any may have misses, and the host then looks at all of them.
+    if (rank < used && (count > 0 || args.tokens > 1)) args.mailbox.experts[routed] = shared.chosen[rank];
     if (rank == 0) shared.missing = count;
 }
 
@@ -246,16 +248,16 @@ __global__ void __launch_bounds__(kThreads) route_kernel(const RouteArgs args) {
         publish(args, token, shared);
     }
     __syncthreads();
-    if (shared.missing > 0) {
-        hand_over(args, token);
+    if (shared.missing > 0) hand_over(args, token);
+    if (shared.missing > 0 || args.tokens > 1) {
         __threadfence_system();
         __syncthreads();
     }
     if (threadIdx.x != 0) return;
     unsigned missing = static_cast<unsigned>(shared.missing);
     if (!all_routed(args, missing)) return;
-    args.mailbox.missing[args.layer] = missing;
     if (missing == 0) return;
+    args.mailbox.missing[args.layer] = missing;
     __threadfence_system();
     *args.mailbox.request = *args.counters.step * kEpochsPerStep + static_cast<unsigned>(args.layer) + 1;
 }

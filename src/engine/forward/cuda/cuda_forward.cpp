@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <tuple>
 
@@ -21,6 +22,14 @@ constexpr std::int64_t kMostSequences = 64;
 constexpr std::int64_t kMostTokens = 4096;  ///< of a step: a grid's second dimension bounds its pairs
 constexpr std::uint64_t kReserve = std::uint64_t{512}
                                    << 20;  ///< of a device's free memory that is left alone
+
+/// Experts that a token may bring over the link beside the step: what the CPU reads for misses comes from the
+/// same RAM.
+constexpr std::uint64_t kUploadsPerToken = 2;
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 bool reads_values(DataType type) { return !traits(type).uses_quantised_activation; }
 
@@ -188,6 +197,9 @@ CudaForward::~CudaForward() { drain(); }
 
 void CudaForward::make_cache(std::uint64_t budget) {
     expert_cache::CacheOptions cache = options_.cache;
+    if (cache.uploads.bytes_per_token == expert_cache::UploadOptions::kNoBudget) {
+        cache.uploads.bytes_per_token = kUploadsPerToken * catalog_.largest_expert();
+    }
     if (cache.slots.empty()) cache.bytes = {budget};
     cache_ = std::make_unique<expert_cache::ExpertCache>(
         std::vector<Device*>{device_.get()}, catalog_.shapes(),
@@ -230,6 +242,8 @@ CudaOps::StepView CudaForward::view_of(const Step& step, const StepBlock& block)
 }
 
 void CudaForward::step(const Step& step) {
+    const auto entered = std::chrono::steady_clock::now();
+    const double in_graphs = statistics_.step_seconds;
     const auto tokens = static_cast<std::int64_t>(step.tokens.size());
     COTERIE_CHECK(tokens > 0 && tokens <= options_.max_tokens);
     device_->make_current();
@@ -273,6 +287,7 @@ void CudaForward::step(const Step& step) {
     cache_step.reset();
     if (prompt_stream_) prompt_stream_->end();
     observe(step);
+    if (window) statistics_.host_seconds += seconds_since(entered) - (statistics_.step_seconds - in_graphs);
 }
 
 void CudaForward::queue(const CudaOps::StepView& view) {
@@ -298,8 +313,10 @@ void CudaForward::run_window(const CudaOps::StepView& view) {
             ops_->queue_finish();
         });
     }
+    const auto start = std::chrono::steady_clock::now();
     graph->launch(*stream_);
     serve(view.tokens);
+    statistics_.step_seconds += seconds_since(start);
 }
 
 void CudaForward::run_long(const Step& step, const CudaOps::StepView& view, bool streams) {

@@ -71,6 +71,10 @@ CudaOps::CudaOps(const Parts& parts, DeviceArena& arena, std::int64_t max_tokens
     const auto layers = static_cast<std::int64_t>(list.experts.size());
     missing_ = arena.take<std::uint32_t>(2 * layers);
     routed_ = missing_ + layers;
+    if (pairs > 0) {
+        routed_experts_ = arena.take<std::int32_t>(layers * pairs);
+        routed_weights_ = arena.take<float>(layers * pairs);
+    }
     const std::int64_t rows = std::min(kPartialRows, kDecodeTokens * list.most_heads * pages_for(context));
     partial_floats_ = rows * (list.widest_value + 2);
     partials_ = arena.take<float>(partial_floats_);
@@ -108,7 +112,15 @@ void CudaOps::queue_begin() {
     parts_.stream.fill(device_address(missing_), 2 * layers * sizeof(std::uint32_t), std::byte{0});
 }
 
-void CudaOps::queue_finish() { cuda::finish_step(counters(), parts_.mailbox.view(), handle()); }
+void CudaOps::queue_finish() {
+    const std::int64_t used = most_used(parts_.list);
+    cuda::finish_step({.layers = static_cast<std::int32_t>(parts_.list.experts.size()),
+                       .pairs = static_cast<std::int32_t>(view_.tokens * used),
+                       .layer_pairs = max_tokens_ * used,
+                       .counters = counters(),
+                       .mailbox = parts_.mailbox.view()},
+                      handle());
+}
 
 /// The step's block has brought the rows already.
 void CudaOps::embed(const Matrix&, Value out) { buffer(out).quantised_now = false; }

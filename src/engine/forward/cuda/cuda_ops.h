@@ -115,7 +115,9 @@ class CudaOps final : public models::LayerOps {
                 static_cast<std::int32_t>(of.width)};
     }
     cuda::StreamHandle handle() const { return parts_.stream.handle(); }
-    cuda::StepCounters counters() const { return {view_.block->number(), missing_, routed_}; }
+    cuda::StepCounters counters() const {
+        return {view_.block->number(), missing_, routed_, routed_experts_, routed_weights_};
+    }
     cuda::CachePages cache_of(int layer) const;
 
     void settle(models::Value value);
@@ -162,6 +164,8 @@ class CudaOps final : public models::LayerOps {
     std::uint64_t* slots_ = nullptr;
     std::uint32_t* missing_ = nullptr;  ///< [layers], and behind it routed_
     std::uint32_t* routed_ = nullptr;
+    std::int32_t* routed_experts_ = nullptr;  ///< [layers][max_tokens][used]
+    float* routed_weights_ = nullptr;
     float* partials_ = nullptr;
     std::int64_t partial_floats_ = 0;
     std::uint32_t* arrivals_ = nullptr;

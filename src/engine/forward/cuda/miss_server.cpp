@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <limits>
 #include <optional>
 #include <thread>
@@ -50,6 +51,7 @@ MissServer::MissServer(const WeightList& list, const HostMailbox& mailbox, const
 void MissServer::serve(std::uint64_t number, std::int64_t tokens, expert_cache::ExpertCache* cache,
                        const std::function<void()>& check, DeviceForwardStatistics& statistics) {
     const cuda::Mailbox& mailbox = mailbox_.view();
+    const ThreadPool::Awake awake(pass_.pool());
     for (int polls = 1;; ++polls) {
         const std::uint64_t request = *mailbox.request;
         if (request > answered_) {
@@ -79,6 +81,7 @@ void MissServer::recover() {
 
 void MissServer::answer(int layer, std::int64_t tokens, expert_cache::ExpertCache* cache,
                         DeviceForwardStatistics& statistics) {
+    const auto start = std::chrono::steady_clock::now();
     plan(layer, tokens);
     const models::MoeFfn& ffn = *list_.experts[static_cast<std::size_t>(layer)];
     for (std::int64_t t = 0; t < tokens; ++t)
@@ -89,6 +92,7 @@ void MissServer::answer(int layer, std::int64_t tokens, expert_cache::ExpertCach
     if (cache != nullptr) reading.emplace(cache->cpu_reading());
     pass_.compute(cpu::kernels(), plan_, plan_.jobs, {inputs_.data(), static_cast<std::size_t>(tokens)},
                   mailbox_.view().outputs, width_);
+    statistics.cpu_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 /// The missing pairs of a layer, sorted by expert; the mailbox learns each pair's row.
