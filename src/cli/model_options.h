@@ -24,7 +24,7 @@ struct ModelOptions {
     std::string cache_keys = "f16";
     std::string cache_values = "f16";
     std::string instruction_set;
-    std::string load_mode = "mmap";
+    std::string load_mode = "auto";
     std::string pre_tokenizer;
     std::string gpu_layers = "auto";  ///< "auto", or a number: 0 leaves all to the CPU
     std::string device;               ///< a GPU's number, or "none"; empty: the first

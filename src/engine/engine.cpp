@@ -62,7 +62,8 @@ struct Engine::Compute {
 
     /// Runs steps on a GPU from now on; gives the memory that its KV cache of `pages` pages lies in.
     std::unique_ptr<PageMemory> add_device(const models::Model& model, const EngineOptions& options,
-                                           const StateLayout& layout, std::uint64_t pages);
+                                           const StateLayout& layout, std::uint64_t pages,
+                                           const gguf::Archive& archive);
 
     void step(const models::Model& model, const Step& step) {
         if (device) return device->step(step);
@@ -79,7 +80,8 @@ struct Engine::Compute {
 
 std::unique_ptr<PageMemory> Engine::Compute::add_device(const models::Model& model,
                                                         const EngineOptions& options,
-                                                        const StateLayout& layout, std::uint64_t pages) {
+                                                        const StateLayout& layout, std::uint64_t pages,
+                                                        const gguf::Archive& archive) {
     const OffloadOptions& offload_options = options.offload;
     profile = offload_options.profile;
     DeviceForwardOptions forward{.device = *offload_options.gpu,
@@ -88,6 +90,7 @@ std::unique_ptr<PageMemory> Engine::Compute::add_device(const models::Model& mod
                                  .context = options.context,
                                  .page_bytes = layout.page_bytes(),
                                  .pages = pages,
+                                 .host_memory = {},
                                  .policies = {},
                                  .cache = offload_options.cache,
                                  .learning = offload_options.learning,
@@ -106,6 +109,9 @@ std::unique_ptr<PageMemory> Engine::Compute::add_device(const models::Model& mod
                 static_cast<std::int32_t>(std::min<std::int64_t>(experts, offload_options.slots_per_layer)));
         }
         forward.cache.slots = {slots};
+    }
+    if (offload_options.pins_host_memory) {
+        for (const gguf::File& file : archive.files()) forward.host_memory.push_back(file.bytes());
     }
     device = make_device_forward(model, ops.expert_pass(), std::move(forward));
     return device->take_pages();
@@ -157,8 +163,8 @@ Engine::Engine(std::shared_ptr<const gguf::Archive> archive, const EngineOptions
              archive_->name(), options_.window);
     }
     if (options_.offload.gpu) {
-        pool_ = std::make_unique<BlockPool>(layout_->page_bytes(),
-                                            compute_->add_device(*model_, options_, *layout_, pages));
+        pool_ = std::make_unique<BlockPool>(
+            layout_->page_bytes(), compute_->add_device(*model_, options_, *layout_, pages, *archive_));
     } else {
         pool_ = std::make_unique<BlockPool>(layout_->page_bytes(), pages * layout_->page_bytes());
     }

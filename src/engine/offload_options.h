@@ -21,6 +21,8 @@ struct OffloadOptions {
     /// A GPU that runs whole steps and holds experts with what memory is left; then there are no fake
     /// devices.
     std::optional<int> gpu;
+    /// The model's files were taken into memory, which the GPU may pin.
+    bool pins_host_memory = false;
 
     std::vector<FakeDeviceSpec> fake_devices;
     double ram_rate = 0;     ///< that fake devices and the CPU share, bytes per second; 0: no limit

@@ -34,6 +34,12 @@ class CudaGraph {
     CUgraphExec_st* executable_ = nullptr;
 };
 
+/// Host memory that stays in RAM and that the device reads at the link's full rate, until this goes.
+class HostRegistration {
+  public:
+    virtual ~HostRegistration() = default;
+};
+
 /// One NVIDIA GPU.
 class CudaDevice : public Device {
   public:
@@ -42,6 +48,8 @@ class CudaDevice : public Device {
     virtual std::unique_ptr<CudaStream> create_cuda_stream() = 0;
     /// Host memory that the device reads and writes at the same address, uncached there.
     virtual std::unique_ptr<PinnedMemory> allocate_mapped(std::uint64_t bytes) = 0;
+    /// Null where the system refuses: copies then go through staging buffers.
+    virtual std::unique_ptr<HostRegistration> register_memory(std::span<const std::byte> memory) = 0;
     /// 10 * major + minor of its compute capability.
     virtual int compute_capability() const = 0;
 };

@@ -3,7 +3,9 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "engine/forward/expert_pass.h"
 #include "engine/forward/step.h"
@@ -24,6 +26,9 @@ struct DeviceForwardOptions {
     std::int64_t context = 4096;    ///< positions of all sequences together
     std::uint64_t page_bytes = 0;   ///< of the KV cache
     std::uint64_t pages = 0;        ///< of the KV cache; they are taken from the same memory
+
+    /// The files' bytes, where they are this program's own memory and may be pinned; else empty.
+    std::vector<std::span<const std::byte>> host_memory;
 
     expert_cache::PolicyFactory policies;
     expert_cache::CacheOptions cache;  ///< `bytes` is filled in
@@ -65,6 +70,8 @@ class DeviceForward {
     virtual DeviceMemoryUse memory_use() const = 0;
     virtual const DeviceForwardStatistics& statistics() const = 0;
     virtual std::string device_name() const = 0;
+    /// Whether the device reads experts from RAM without a copy in between.
+    virtual bool reads_host_memory() const = 0;
 };
 
 /// Empty where the model can run on a device; else the part of it that only the CPU computes so far, for one

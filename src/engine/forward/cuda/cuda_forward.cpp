@@ -90,12 +90,14 @@ class CudaForward final : public DeviceForward {
     DeviceMemoryUse memory_use() const override { return use_; }
     const DeviceForwardStatistics& statistics() const override { return statistics_; }
     std::string device_name() const override { return device_->info().name; }
+    bool reads_host_memory() const override { return !registrations_.empty(); }
 
   private:
     /// What a recorded graph depends on besides what the step's block holds.
     using GraphKey =
         std::tuple<std::int64_t, std::int64_t, bool, std::int32_t>;  ///< tokens, logits, all, pages
 
+    void pin_host_memory();
     bool has_experts() const { return !catalog_.empty(); }
     void make_cache(std::uint64_t budget);
     void preload();
@@ -116,6 +118,7 @@ class CudaForward final : public DeviceForward {
     std::unique_ptr<CudaDevice> device_;
     WeightList list_;
     ExpertCatalog catalog_;
+    std::vector<std::unique_ptr<HostRegistration>> registrations_;
     std::unique_ptr<CudaStream> stream_;
     std::unique_ptr<PageMemory> pages_;
     std::byte* page_base_ = nullptr;
@@ -155,6 +158,7 @@ CudaForward::CudaForward(const models::Model& model, ExpertPass& pass, DeviceFor
     options_.max_tokens = std::min(options_.max_tokens, kMostTokens);
 
     stream_ = device_->create_cuda_stream();
+    pin_host_memory();
     weights_.emplace(*device_, list_);
     use_.dense_bytes = weights_->bytes();
     if (options_.pages > 0)
@@ -194,6 +198,21 @@ CudaForward::CudaForward(const models::Model& model, ExpertPass& pass, DeviceFor
 }
 
 CudaForward::~CudaForward() { drain(); }
+
+void CudaForward::pin_host_memory() {
+    for (const std::span<const std::byte> memory : options_.host_memory) {
+        auto registration = device_->register_memory(memory);
+        if (!registration) {
+            log::warn(
+                "{}: the system does not pin {} MiB of RAM; copies go through staging buffers (ulimit -l)",
+                device_->info().name, memory.size() >> 20);
+            registrations_.clear();
+            return;
+        }
+        registrations_.push_back(std::move(registration));
+    }
+    if (!registrations_.empty()) catalog_.set_host_memory(expert_cache::HostMemory::Pinned);
+}
 
 void CudaForward::make_cache(std::uint64_t budget) {
     expert_cache::CacheOptions cache = options_.cache;
