@@ -4,14 +4,11 @@
 #include <span>
 
 #include "kernels/cuda/activations.h"
+#include "kernels/cuda/pair_sort.h"
 #include "quant/data_type.h"
 
-struct CUstream_st;
-
-/// Products of weight rows with a few tokens' rows on the device, bit for bit those of the CPU.
+/// Products of weight rows with tokens' rows on the device, bit for bit those of the CPU.
 namespace coterie::cuda {
-
-using StreamHandle = CUstream_st*;
 
 /// out[t * out_stride + r] = (row r . x[t]) * scale + bias[r]
 struct MatmulJob {
@@ -51,6 +48,9 @@ struct ExpertMatmulArgs {
     Activations x;
     float* out = nullptr;
     std::int64_t out_stride = 0;
+    /// Of the same pairs, where many pairs share experts: then weights are read once for a tile of pairs. The
+    /// outputs and their places are the same.
+    SortedPairs sorted;
 };
 
 /// One type's kernels.
