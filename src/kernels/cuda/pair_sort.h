@@ -22,12 +22,15 @@ struct SortedPairs {
     std::int32_t* order = nullptr;  ///< [pairs]: those with a slot, by expert; the rest of it is undefined
     PairTile* tiles = nullptr;      ///< [most_tiles]
     std::int32_t* tile_count = nullptr;
-    std::int32_t tile_pairs = 0;  ///< of a tile at most: 32 or 64
+    std::int32_t tile_pairs = 0;  ///< of a tile at most: kNarrow or kWide
     std::int32_t most_tiles = 0;
+
+    static constexpr std::int32_t kNarrow = 32;
+    static constexpr std::int32_t kWide = 64;
 
     /// Pairs that one tile should hold, for experts that are chosen about equally often.
     static constexpr std::int32_t good_tile(std::int64_t pairs, std::int64_t experts) {
-        return pairs < 96 * experts ? 32 : 64;
+        return pairs < 96 * experts ? kNarrow : kWide;
     }
     /// Every expert has at most one tile that is not full.
     static constexpr std::int64_t most_tiles_of(std::int64_t pairs, std::int64_t experts,

@@ -14,6 +14,8 @@ using models::Vector;
 /// Rows of attention's partial results that decode windows may need at once: (token, head, page).
 constexpr std::int64_t kPartialRows = std::int64_t{1} << 17;
 constexpr std::int64_t kDecodeTokens = 8;
+/// Rows of one launch of an operation whose grid counts them in its second dimension.
+constexpr std::int64_t kRowsOfLaunch = 65535;
 
 bool quantised(DataType type) { return traits(type).uses_quantised_activation; }
 
@@ -63,6 +65,7 @@ CudaOps::CudaOps(const Parts& parts, DeviceArena& arena, std::int64_t max_tokens
         chosen_ = arena.take<std::int32_t>(pairs);
         weights_ = arena.take<float>(pairs);
         slots_ = arena.take<std::uint64_t>(pairs);
+        take_sorted(arena, pairs, most_experts(list));
     }
     const auto layers = static_cast<std::int64_t>(list.experts.size());
     missing_ = arena.take<std::uint32_t>(2 * layers);
@@ -83,6 +86,16 @@ CudaOps::Buffer CudaOps::take_buffer(DeviceArena& arena, std::int64_t rows, std:
     auto* memory = arena.take<std::byte>(cuda::ActivationBuffer::bytes(rows, groups));
     result.quantised = cuda::ActivationBuffer::in(memory, rows, groups);
     return result;
+}
+
+/// Room for tiles of either width.
+void CudaOps::take_sorted(DeviceArena& arena, std::int64_t pairs, std::int64_t experts) {
+    const auto tiles = [=](std::int64_t width) {
+        return cuda::SortedPairs::most_tiles_of(pairs, experts, width);
+    };
+    sorted_.order = arena.take<std::int32_t>(pairs);
+    sorted_.tiles = arena.take<cuda::PairTile>(tiles(cuda::SortedPairs::kNarrow));
+    sorted_.tile_count = arena.take<std::int32_t>(1);
 }
 
 void CudaOps::set_state(const StateLayout& layout, std::byte* pages) {
@@ -369,8 +382,40 @@ void CudaOps::run_router(int layer, const models::MoeFfn& ffn, Buffer& x) {
     cuda::route(args, handle());
 }
 
+cuda::SortedPairs CudaOps::sort_pairs(const cpu::Routing& routing) {
+    const std::int64_t pairs = view_.tokens * routing.used;
+    if (view_.tokens <= kDecodeTokens || pairs < 2 * routing.experts) return {};
+    cuda::SortedPairs sorted = sorted_;
+    sorted.tile_pairs = cuda::SortedPairs::good_tile(pairs, routing.experts);
+    sorted.most_tiles = static_cast<std::int32_t>(
+        cuda::SortedPairs::most_tiles_of(pairs, routing.experts, sorted.tile_pairs));
+    cuda::sort_pairs({.slots = slots_,
+                      .experts = chosen_,
+                      .pairs = static_cast<std::int32_t>(pairs),
+                      .expert_count = static_cast<std::int32_t>(routing.experts),
+                      .out = sorted},
+                     handle());
+    return sorted;
+}
+
+void CudaOps::gate_experts(const models::MoeFfn& ffn, const Buffer& hidden, std::int64_t pairs) {
+    const float* up = hidden.data + pairs * hidden.stride;
+    for (std::int64_t first = 0; first < pairs; first += kRowsOfLaunch) {
+        const auto count = static_cast<std::int32_t>(std::min(kRowsOfLaunch, pairs - first));
+        cuda::gate({.gate = {hidden.data + first * hidden.stride, hidden.stride, count,
+                             static_cast<std::int32_t>(hidden.width)},
+                    .up = up + first * hidden.stride,
+                    .activation = ffn.activation == models::FfnActivation::SwiGlu ? cuda::Gate::SwiGlu
+                                                                                  : cuda::Gate::SwiGluOai,
+                    .used = slots_ + first,
+                    .quantised = hidden.quantised.from(first)},
+                   handle());
+    }
+}
+
 void CudaOps::run_experts(const models::MoeFfn& ffn, Buffer& x) {
     const auto pairs = static_cast<std::int32_t>(view_.tokens * ffn.routing.used);
+    const cuda::SortedPairs sorted = sort_pairs(ffn.routing);
     const std::uint64_t up_offset = static_cast<std::uint64_t>(ffn.gate.bytes_per_expert());
     const std::uint64_t down_offset = up_offset + static_cast<std::uint64_t>(ffn.up.bytes_per_expert());
     Buffer hidden = expert_hidden_;
@@ -387,6 +432,7 @@ void CudaOps::run_experts(const models::MoeFfn& ffn, Buffer& x) {
         args.row_bytes = weight.row_bytes;
     };
     cuda::ExpertMatmulArgs args;
+    args.sorted = sorted;
     args.slots = slots_;
     args.experts = chosen_;
     args.pairs = pairs;
@@ -394,7 +440,6 @@ void CudaOps::run_experts(const models::MoeFfn& ffn, Buffer& x) {
     args.x = inputs(x, quantised(ffn.gate.type) || quantised(ffn.up.type));
     args.out = hidden.data;
     args.out_stride = hidden.stride;
-    float* up = hidden.data + pairs * hidden.stride;
     if (ffn.gate.type == ffn.up.type) {
         args.matrices = 2;
         matrix(ffn.gate, 0, 0, args);
@@ -404,17 +449,12 @@ void CudaOps::run_experts(const models::MoeFfn& ffn, Buffer& x) {
         matrix(ffn.gate, 0, 0, args);
         cuda::matmul_kernels(ffn.gate.type)->expert_matmul(args, handle());
         matrix(ffn.up, up_offset, 0, args);
-        args.out = up;
+        args.out = hidden.data + pairs * hidden.stride;
         cuda::matmul_kernels(ffn.up.type)->expert_matmul(args, handle());
     }
-    cuda::gate({.gate = {hidden.data, hidden.stride, pairs, static_cast<std::int32_t>(hidden.width)},
-                .up = up,
-                .activation = ffn.activation == models::FfnActivation::SwiGlu ? cuda::Gate::SwiGlu
-                                                                              : cuda::Gate::SwiGluOai,
-                .used = slots_,
-                .quantised = hidden.quantised},
-               handle());
+    gate_experts(ffn, hidden, pairs);
     cuda::ExpertMatmulArgs down;
+    down.sorted = sorted;
     down.slots = slots_;
     down.experts = chosen_;
     down.pairs = pairs;

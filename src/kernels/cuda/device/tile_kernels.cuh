@@ -111,9 +111,10 @@ void launch_tile_expert_matmul_of(const ExpertMatmulArgs& args, StreamHandle str
     check_launch("tile_expert_matmul");
 }
 
+static_assert(NarrowTile::kTokens == SortedPairs::kNarrow && SquareTile::kTokens == SortedPairs::kWide);
 template <typename Type>
 void launch_tile_expert_matmul(const ExpertMatmulArgs& args, StreamHandle stream) {
-    if (args.sorted.tile_pairs == NarrowTile::kTokens)
+    if (args.sorted.tile_pairs == SortedPairs::kNarrow)
         return launch_tile_expert_matmul_of<Type, NarrowTile>(args, stream);
     launch_tile_expert_matmul_of<Type, SquareTile>(args, stream);
 }
