@@ -6,7 +6,7 @@
 #include "kernels/cuda/device/mma.cuh"
 
 /// What a group's integer sums of 16 rows and 8 tokens add to the accumulators, form by form:
-/// docs/canonical-arithmetic.md. Everything before the law's own fma is exact.
+/// docs/canonical-arithmetic.md. Everything before the law's own fma is exact, and a sum of zero is +0.
 namespace coterie::cuda {
 
 /// What a group's row multiplies with, as it lies in shared memory.
@@ -94,7 +94,7 @@ __device__ __forceinline__ float updated(float acc, std::uint32_t first, std::ui
             const float2 minima = __half22float2(row.minima);
             const float sum = scaled_halves(first, second, scales.x, scales.y, __fmul_rn(-scales.x, kMagic));
             const float taken =
-                __fmaf_rn(minima.y, token.half_sums[1], __fmul_rn(minima.x, token.half_sums[0]));
+                __fmaf_rn(minima.y, token.half_sums[1], __fmaf_rn(minima.x, token.half_sums[0], 0.0f));
             acc = __fmaf_rn(sum, factor, acc);
             return __fmaf_rn(taken, __fmul_rn(row.ms, token.scale), acc);
         } else {
