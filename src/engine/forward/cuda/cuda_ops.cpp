@@ -323,6 +323,7 @@ void CudaOps::attention(int layer, const models::Attention& attention, Value que
     }
     const std::int64_t floats = view_.tokens * attention.heads * args.pages * (attention.value_width + 2);
     args.partials = view_.tokens <= kDecodeTokens && floats <= partial_floats_ ? partials_ : nullptr;
+    if (view_.tokens > kDecodeTokens) return cuda::prompt_attention(args, handle());
     cuda::attention(args, handle());
 }
 
