@@ -40,7 +40,7 @@ struct __align__(16) Slab {
 template <typename Type, typename Shape>
 struct TileMemory {
     Slab<Type, Shape> slabs[2];
-    std::int32_t inputs[Shape::kTokens];  ///< rows of x that the tile's tokens read
+    std::uint32_t inputs[Shape::kTokens];  ///< of the row of x that a token reads, the first group's number
 };
 
 __device__ __forceinline__ int place_of(int row, int piece) { return 16 * (piece ^ (row & 7)); }
@@ -64,7 +64,7 @@ class Tile {
         const int warp = static_cast<int>(threadIdx.x) / 32;
         first_row_ = 32 * (warp / Shape::kWarpsOfTokens);
         first_token_ = 32 * (warp % Shape::kWarpsOfTokens);
-        works_ = first_row_ < rows.count && first_token_ < tokens;
+        tokens_ = first_row_ < rows.count ? tokens - first_token_ : 0;
     }
 
     __device__ void multiply() {
@@ -74,12 +74,14 @@ class Tile {
             await_copies();
             __syncthreads();
             if (s + 1 < slabs) bring(s + 1);
-            if (!works_) continue;
+            if (tokens_ <= 0) continue;
             const unsigned left = rows_.groups - s * kSlabGroups;
-            if (Type::kGroups % kSlabGroups == 0 || left >= kSlabGroups) {
-                add_slab<false>(memory_.slabs[s & 1], kSlabGroups);
+            if (Type::kGroups % kSlabGroups != 0 && left < kSlabGroups) {
+                add_slab<kTokenTiles, true>(memory_.slabs[s & 1], left);
+            } else if (Shape::kWarpsOfTokens == 1 && tokens_ <= 8 * kFewTiles) {
+                add_slab<kFewTiles, false>(memory_.slabs[s & 1], kSlabGroups);
             } else {
-                add_slab<true>(memory_.slabs[s & 1], left);
+                add_slab<kTokenTiles, false>(memory_.slabs[s & 1], kSlabGroups);
             }
         }
     }
@@ -88,7 +90,7 @@ class Tile {
     /// first; some are past the end.
     template <typename Store>
     __device__ void finish(Store store) const {
-        if (!works_) return;
+        if (tokens_ <= 0) return;
         const int lane = lane_index();
 #pragma unroll
         for (int m = 0; m < kRowTiles; ++m)
@@ -107,65 +109,81 @@ class Tile {
   private:
     static constexpr int kRowTiles = 2;
     static constexpr int kTokenTiles = 4;
+    static constexpr int kFewTiles = 2;  ///< an expert's last tile of pairs is often not full
 
     __device__ void bring(unsigned slab) {
         bring_tokens(slab, memory_.slabs[slab & 1]);
         bring_rows(slab, memory_.slabs[slab & 1]);
     }
 
-    /// Groups past the row's end are read too: rows of x are stored in fours of groups.
+    /// Eight threads a token, one a piece; then four, one a group. Groups past the row's end are read too:
+    /// rows of x are stored in fours of groups.
     __device__ void bring_tokens(unsigned slab, Slab<Type, Shape>& to) const {
-        const std::int64_t first_group = static_cast<std::int64_t>(slab) * kSlabGroups;
+        const int thread = static_cast<int>(threadIdx.x);
+        const unsigned first_group = slab * kSlabGroups;
+        const int piece = thread % 8;
 #pragma unroll
-        for (int i = static_cast<int>(threadIdx.x); i < 8 * Shape::kTokens; i += kTileThreads) {
-            const int token = i / 8;
-            const std::int64_t group = memory_.inputs[token] * x_.groups + first_group;
-            copy_to_shared<16>(&to.quants[token][place_of(token, i % 8)],
-                               x_.quants + 32 * group + 16 * (i % 8));
+        for (int token = thread / 8; token < Shape::kTokens; token += kTileThreads / 8) {
+            const std::size_t group = memory_.inputs[token] + first_group;
+            copy_to_shared<16>(&to.quants[token][place_of(token, piece)],
+                               x_.quants + 32 * group + 16 * piece);
         }
+        const int g = thread % kSlabGroups;
 #pragma unroll
-        for (int i = static_cast<int>(threadIdx.x); i < kSlabGroups * Shape::kTokens; i += kTileThreads) {
-            const int token = i / kSlabGroups;
-            const int g = i % kSlabGroups;
-            const std::int64_t group = memory_.inputs[token] * x_.groups + first_group + g;
+        for (int token = thread / kSlabGroups; token < Shape::kTokens; token += kTileThreads / kSlabGroups) {
+            const std::size_t group = memory_.inputs[token] + first_group + static_cast<unsigned>(g);
             copy_to_shared<8>(&to.tokens[g][token], x_.scales + 2 * group);
             if constexpr (kForm == Form::HalfMinima)
                 copy_to_shared<4>(&to.half_sums[g][token], x_.half_sums + 2 * group);
         }
     }
 
-    /// Rows and groups that do not exist keep what was there: nothing that is kept comes from them.
+    /// Where the block of a group stands in the tile's row `row`.
+    __device__ const std::uint8_t* block_of(int row, unsigned group) const {
+        return rows_.weights + row * rows_.row_bytes + group / Type::kGroups * Type::kBlockBytes;
+    }
+
+    /// The same threads' shares of weights. Rows and groups that do not exist keep what was there: nothing
+    /// that is kept comes from them.
     __device__ void bring_rows(unsigned slab, Slab<Type, Shape>& to) const {
-        const auto block_of = [&](int row, unsigned group) {
-            return rows_.weights + row * rows_.row_bytes + group / Type::kGroups * Type::kBlockBytes;
-        };
+        constexpr int kCodeStep = kTileThreads / 8;
+        constexpr int kScaleStep = kTileThreads / kSlabGroups;
+        const int thread = static_cast<int>(threadIdx.x);
+        const int piece = thread % 8;
+        unsigned group = slab * kSlabGroups + static_cast<unsigned>(piece) / 2;
+        if (group < rows_.groups) {
+            const std::uint8_t* block = block_of(thread / 8, group);
 #pragma unroll
-        for (int i = static_cast<int>(threadIdx.x); i < 8 * Shape::kRows; i += kTileThreads) {
-            const int row = i / 8;
-            const unsigned group = slab * kSlabGroups + static_cast<unsigned>(i % 8) / 2;
-            if (row >= rows_.count || group >= rows_.groups) continue;
-            *reinterpret_cast<uint4*>(&to.codes[row][place_of(row, i % 8)]) =
-                half_words<Type>(block_of(row, group), group % Type::kGroups, static_cast<unsigned>(i & 1));
+            for (int row = thread / 8; row < Shape::kRows; row += kCodeStep) {
+                if (row < rows_.count)
+                    *reinterpret_cast<uint4*>(&to.codes[row][place_of(row, piece)]) =
+                        half_words<Type>(block, group % Type::kGroups, static_cast<unsigned>(piece & 1));
+                block += kCodeStep * rows_.row_bytes;
+            }
         }
+        const int g = thread % kSlabGroups;
+        group = slab * kSlabGroups + static_cast<unsigned>(g);
+        if (group < rows_.groups) {
+            const std::uint8_t* block = block_of(thread / kSlabGroups, group);
 #pragma unroll
-        for (int i = static_cast<int>(threadIdx.x); i < kSlabGroups * Shape::kRows; i += kTileThreads) {
-            const int row = i / kSlabGroups;
-            const unsigned group = slab * kSlabGroups + static_cast<unsigned>(i % kSlabGroups);
-            if (row >= rows_.count || group >= rows_.groups) continue;
-            to.rows[i % kSlabGroups][row] =
-                RowTerm<kForm>::of(Type::scales(block_of(row, group), group % Type::kGroups));
+            for (int row = thread / kSlabGroups; row < Shape::kRows; row += kScaleStep) {
+                if (row < rows_.count)
+                    to.rows[g][row] = RowTerm<kForm>::of(Type::scales(block, group % Type::kGroups));
+                block += kScaleStep * rows_.row_bytes;
+            }
         }
     }
 
-    template <bool kTail>
+    template <int kTiles, bool kTail>
     __device__ __forceinline__ void add_slab(const Slab<Type, Shape>& slab, unsigned left) {
 #pragma unroll
         for (unsigned g = 0; g < kSlabGroups; ++g) {
             if (kTail && g >= left) break;
-            add_group(slab, static_cast<int>(g));
+            add_group<kTiles>(slab, static_cast<int>(g));
         }
     }
 
+    template <int kTiles>
     __device__ __forceinline__ void add_group(const Slab<Type, Shape>& slab, int g) {
         const int lane = lane_index();
         uint4 codes[kRowTiles];
@@ -179,7 +197,7 @@ class Tile {
             rows[m][1] = slab.rows[g][row + lane / 4 + 8];
         }
 #pragma unroll
-        for (int n = 0; n < kTokenTiles; n += 2) {
+        for (int n = 0; n < kTiles; n += 2) {
             const int mine = first_token_ + 8 * n + (lane & 7) + (lane / 16) * 8;
             const uint4 quants = load_matrices(&slab.quants[mine][place_of(mine, 2 * g + (lane / 8 & 1))]);
             add_columns(slab, g, n, uint2{quants.x, quants.y}, codes, rows);
@@ -230,7 +248,7 @@ class Tile {
     const ActivationBuffer& x_;
     int first_row_;
     int first_token_;
-    bool works_;
+    int tokens_;  ///< wanted, from first_token_ on
     float sums_[kSlabGroups][kRowTiles][kTokenTiles][4] = {};
 };
 

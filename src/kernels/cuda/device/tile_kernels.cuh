@@ -15,6 +15,11 @@ __host__ __device__ constexpr int row_strips(int rows) {
     return (rows + Shape::kRows - 1) / Shape::kRows;
 }
 
+/// For TileMemory::inputs.
+__device__ __forceinline__ std::uint32_t input_of(const ActivationBuffer& x, int row) {
+    return static_cast<std::uint32_t>(row) * static_cast<std::uint32_t>(x.groups);
+}
+
 /// block.x: strips of rows of all jobs, and for each all tiles of tokens, so that weights come from memory
 /// once.
 template <typename Type, typename Shape>
@@ -29,7 +34,7 @@ __global__ void __launch_bounds__(kTileThreads, 2) tile_matmul(const MatmulArgs 
     const int first_row = strip * Shape::kRows;
     const int first_token = static_cast<int>(blockIdx.x) % token_tiles * Shape::kTokens;
     for (int i = static_cast<int>(threadIdx.x); i < Shape::kTokens; i += kTileThreads)
-        memory.inputs[i] = min(first_token + i, args.tokens - 1);
+        memory.inputs[i] = input_of(args.x.quantised, min(first_token + i, args.tokens - 1));
     __syncthreads();
 
     const TileRows rows{reinterpret_cast<const std::uint8_t*>(job.weights) + first_row * job.row_bytes,
@@ -58,7 +63,8 @@ __global__ void __launch_bounds__(kTileThreads, 2) tile_expert_matmul(const Expe
     const int matrix = static_cast<int>(blockIdx.y);
     const int first_row = static_cast<int>(blockIdx.x) / args.sorted.most_tiles * Shape::kRows;
     for (int i = static_cast<int>(threadIdx.x); i < Shape::kTokens; i += kTileThreads)
-        memory.inputs[i] = args.sorted.order[min(range.first + i, range.end - 1)] / args.pairs_per_input;
+        memory.inputs[i] = input_of(
+            args.x.quantised, args.sorted.order[min(range.first + i, range.end - 1)] / args.pairs_per_input);
     __syncthreads();
 
     const std::int32_t any_pair = args.sorted.order[range.first];
