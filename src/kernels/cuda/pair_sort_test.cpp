@@ -1,7 +1,6 @@
 #include "kernels/cuda/pair_sort.h"
 
 #include <gtest/gtest.h>
-#include <numeric>
 
 #include "base/split_mix.h"
 #include "kernels/cuda/weights_for_test.h"

@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <gtest/gtest.h>
-#include <numeric>
+#include <limits>
+#include <optional>
 
 #include "kernels/cuda/device_array_for_test.h"
 #include "kernels/cuda/matmul.h"
@@ -212,6 +214,50 @@ TEST_P(ManyTokens, SortedExpertsFollowTheLaw) {
         for (const std::int64_t tokens : {1, 40, 100}) {
             for (const std::int32_t tile_pairs : {32, 64})
                 expect_experts(*kernels_, routed, columns, tokens, tile_pairs);
+        }
+    }
+}
+
+/// A grid's second dimension ends at 65,535.
+TEST_P(ManyTokens, ExpertsTakeMorePairsThanAGridHasRows) {
+    constexpr std::int32_t kPairs = 70001;
+    const std::int64_t columns = block() == 1 ? 32 : block();
+    const Routed routed(GetParam(), columns);
+    const std::vector<std::int32_t> chosen = Routed::choice(kPairs);
+    std::vector<std::uint64_t> addresses;
+    for (const std::int32_t e : chosen) addresses.push_back(routed.slot(e));
+    const DeviceArray<std::int32_t> experts(chosen);
+    const DeviceArray<std::uint64_t> slots(addresses);
+    const auto rows = random_rows(1, columns);
+    const DeviceActivations x(rows, columns);
+    const DeviceArray<float> out(kPairs * Routed::kRows);
+    const SortedPairsForTest sorted(slots.get(), experts.get(), kPairs, Routed::kExperts, SortedPairs::kWide);
+    ExpertMatmulArgs args;
+    args.slots = slots.get();
+    args.experts = experts.get();
+    args.pairs = kPairs;
+    args.pairs_per_input = kPairs;
+    args.rows = Routed::kRows;
+    args.columns = static_cast<std::int32_t>(columns);
+    args.row_bytes = routed.gates[0].bytes;
+    args.x = x.view();
+    args.out = out.get();
+    args.out_stride = Routed::kRows;
+    args.sorted = sorted.view();
+    kernels_->expert_matmul(args, nullptr);
+
+    std::vector<std::vector<float>> expected(Routed::kExperts);
+    for (std::size_t e = 0; e < expected.size(); ++e) {
+        for (std::int64_t r = 0; r < Routed::kRows; ++r)
+            expected[e].push_back(routed.gates[e].dot(r, rows[0].row()));
+    }
+    const std::vector<float> result = out.read();
+    for (std::size_t p = 0; p < kPairs; ++p) {
+        const auto values = std::span(result).subspan(p * Routed::kRows, Routed::kRows);
+        if (chosen[p] == 5) {
+            ASSERT_TRUE(std::isnan(values[0])) << "pair " << p << " was computed";
+        } else {
+            ASSERT_TRUE(all_same(values, expected[static_cast<std::size_t>(chosen[p])])) << "pair " << p;
         }
     }
 }
