@@ -69,6 +69,9 @@ struct AttentionArgs {
     float* out = nullptr;  ///< [tokens][out_stride]
     std::int64_t out_stride = 0;
     ActivationBuffer quantised;  ///< of out, where value_width is a multiple of 32; else it has no quants
+    /// [tokens][blocks of heads], zero before and after: the last page's block joins the pages where they are
+    /// few.
+    std::uint32_t* arrivals = nullptr;
     float* partials =
         nullptr;  ///< [tokens][heads][pages][value_width + 2], or null: one block goes through all pages
     std::int32_t pages = 0;  ///< pages of the longest sequence that the kernels allow for

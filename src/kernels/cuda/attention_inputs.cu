@@ -1,7 +1,8 @@
 #include "kernels/cuda/attention.h"
-#include "kernels/cuda/check.h"
 #include "kernels/cuda/device/cache_row.cuh"
+#include "kernels/cuda/device/overlap.cuh"
 #include "kernels/cuda/device/rotate.cuh"
+#include "kernels/cuda/launch.h"
 
 namespace coterie::cuda {
 namespace {
@@ -31,6 +32,7 @@ __device__ void prepare_head(const float* x, const AttentionInputs& args, const 
 
 /// A warp a head: queries first, then keys, then values.
 __global__ void __launch_bounds__(32 * kHeadsPerBlock) inputs_kernel(const AttentionInputs args) {
+    await_previous();
     __shared__ float heads[kHeadsPerBlock][kWidestHead];
     const int index = static_cast<int>(blockIdx.x) * kHeadsPerBlock + warp_index();
     const std::int64_t token = blockIdx.y;
@@ -64,8 +66,7 @@ void store_attention_inputs(const AttentionInputs& args, StreamHandle stream) {
     const int heads = args.heads + 2 * args.kv_heads;
     const dim3 grid(static_cast<unsigned>((heads + kHeadsPerBlock - 1) / kHeadsPerBlock),
                     static_cast<unsigned>(args.queries.rows));
-    inputs_kernel<<<grid, 32 * kHeadsPerBlock, 0, stream>>>(args);
-    check_launch("store_attention_inputs");
+    launch("store_attention_inputs", inputs_kernel, {grid, 32 * kHeadsPerBlock}, stream, args);
 }
 
 }  // namespace coterie::cuda

@@ -1,9 +1,10 @@
 #include <algorithm>
 
 #include "kernels/cuda/attention.h"
-#include "kernels/cuda/check.h"
 #include "kernels/cuda/device/cache_row.cuh"
+#include "kernels/cuda/device/overlap.cuh"
 #include "kernels/cuda/device/transcendental.cuh"
+#include "kernels/cuda/launch.h"
 
 // Attention for steps of many tokens. A block takes a few neighbouring tokens, a warp each, and up to four
 // query heads that share a key-value head; pages of keys and values come to shared memory once for all of
@@ -285,6 +286,7 @@ __device__ void attend(const AttentionArgs& args, const HeadBlock& heads, int fi
 /// block.x: tokens in eights; block.y: blocks of heads.
 template <int kChunks>
 __global__ void __launch_bounds__(kThreads, kChunks <= 4 ? 2 : 1) prompt_kernel(const AttentionArgs args) {
+    await_previous();
     __shared__ __align__(16) Shared<kChunks> shared;
     const HeadBlock heads = head_block(args, static_cast<int>(blockIdx.y));
     int first = static_cast<int>(blockIdx.x) * kTokens;
@@ -304,11 +306,10 @@ void prompt_attention(const AttentionArgs& args, StreamHandle stream) {
     const dim3 grid(static_cast<unsigned>((args.queries.rows + kTokens - 1) / kTokens),
                     static_cast<unsigned>(args.kv_heads * ((group + kHeads - 1) / kHeads)));
     if (std::max(args.key_width, args.value_width) <= 128) {
-        prompt_kernel<4><<<grid, kThreads, 0, stream>>>(args);
+        launch("attention of a prompt", prompt_kernel<4>, {grid, kThreads}, stream, args);
     } else {
-        prompt_kernel<8><<<grid, kThreads, 0, stream>>>(args);
+        launch("attention of a prompt", prompt_kernel<8>, {grid, kThreads}, stream, args);
     }
-    check_launch("attention of a prompt");
 }
 
 }  // namespace coterie::cuda

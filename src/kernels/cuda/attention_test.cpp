@@ -17,8 +17,9 @@ using cpu::testing::Values;
 
 constexpr std::int64_t kPagePositions = 64;
 
-/// Which kernels are asked: a block a page, a block for all pages of a token, or one for several tokens.
-enum class Way { Pages, Serial, Prompt };
+/// Which kernels are asked: a block a page, the same where the last page's block joins, a block for all pages
+/// of a token, or one for several tokens.
+enum class Way { Pages, Joined, Serial, Prompt };
 
 struct Shape {
     std::int32_t heads;
@@ -56,7 +57,7 @@ std::ostream& operator<<(std::ostream& out, const Shape& s) {
 
 std::vector<Shape> shapes() {
     std::vector<Shape> list;
-    for (const Way way : {Way::Pages, Way::Serial, Way::Prompt}) {
+    for (const Way way : {Way::Pages, Way::Joined, Way::Serial, Way::Prompt}) {
         for (const CacheType type : {CacheType::F32, CacheType::F16, CacheType::Q8_0}) {
             list.push_back({32, 4, 128, 128, type, type, 0, false, way, {0, 63, 64, 700}});
             list.push_back({12, 2, 96, 64, type, CacheType::F16, 0, true, way, {5, 200}});
@@ -184,6 +185,8 @@ TEST(Attention, FollowsTheLaw) {
         const DeviceArray<float> out(static_cast<std::size_t>(tokens * out_stride));
         const DeviceArray<float> partials(
             static_cast<std::size_t>(tokens * shape.heads * cache.stride_ * (shape.value_width + 2)));
+        const DeviceArray<std::uint32_t> arrivals(
+            std::vector<std::uint32_t>(static_cast<std::size_t>(tokens * shape.heads), 0u));
         const std::int64_t groups = (out_stride / 32 + 3) / 4 * 4;
         const DeviceArray<std::byte> quants(
             static_cast<std::size_t>(ActivationBuffer::bytes(tokens, groups)));
@@ -201,7 +204,8 @@ TEST(Attention, FollowsTheLaw) {
         args.out = out.get();
         args.out_stride = out_stride;
         if (shape.value_width % 32 == 0) args.quantised = ActivationBuffer::in(quants.get(), tokens, groups);
-        args.partials = shape.way == Way::Pages ? partials.get() : nullptr;
+        args.partials = shape.way == Way::Pages || shape.way == Way::Joined ? partials.get() : nullptr;
+        args.arrivals = shape.way == Way::Joined ? arrivals.get() : nullptr;
         args.pages = cache.stride_;
         (shape.way == Way::Prompt ? prompt_attention : attention)(args, nullptr);
         const std::vector<float> result = out.read();

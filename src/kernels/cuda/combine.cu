@@ -1,5 +1,6 @@
-#include "kernels/cuda/check.h"
+#include "kernels/cuda/device/overlap.cuh"
 #include "kernels/cuda/device/transcendental.cuh"
+#include "kernels/cuda/launch.h"
 #include "kernels/cuda/moe.h"
 
 namespace coterie::cuda {
@@ -26,7 +27,15 @@ __device__ void await_reply(const Mailbox& mailbox, std::uint64_t epoch) {
     __threadfence_system();
 }
 
+/// A pair's output, wherever it was computed.
+__device__ float value_of(const CombineArgs& args, std::int64_t pair, int column) {
+    if (args.slots[pair] != 0) return args.rows[pair * args.stride + column];
+    const std::int64_t row = __ldcv(args.mailbox.rows + pair);
+    return __ldcv(args.mailbox.outputs + row * args.out.width + column);
+}
+
 __global__ void __launch_bounds__(kThreads) combine_kernel(const CombineArgs args) {
+    await_previous();
     const std::int64_t token = blockIdx.y;
     const bool missing = args.counters.missing != nullptr && args.counters.missing[args.layer] > 0;
     if (missing) {
@@ -39,16 +48,16 @@ __global__ void __launch_bounds__(kThreads) combine_kernel(const CombineArgs arg
     }
     const int column = static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
     if (column >= args.out.width) return;
+    const std::int64_t first = token * args.used;
     float sum = 0.0f;
-    for (int rank = 0; rank < args.used; ++rank) {
-        const std::int64_t pair = token * args.used + rank;
-        const float value =
-            args.slots[pair] != 0
-                ? args.rows[pair * args.stride + column]
-                : __ldcv(args.mailbox.outputs +
-                         static_cast<std::int64_t>(__ldcv(args.mailbox.rows + pair)) * args.out.width +
-                         column);
-        sum = __fmaf_rn(args.weights[pair], value, sum);
+    if (!missing) {
+#pragma unroll 8
+        for (int rank = 0; rank < args.used; ++rank)
+            sum =
+                __fmaf_rn(args.weights[first + rank], args.rows[(first + rank) * args.stride + column], sum);
+    } else {
+        for (int rank = 0; rank < args.used; ++rank)
+            sum = __fmaf_rn(args.weights[first + rank], value_of(args, first + rank, column), sum);
     }
     if (args.shared != nullptr) {
         const float value = args.shared[token * args.out.stride + column];
@@ -59,6 +68,7 @@ __global__ void __launch_bounds__(kThreads) combine_kernel(const CombineArgs arg
 }
 
 __global__ void finish_kernel(const StepCounters counters, const Mailbox mailbox) {
+    await_previous();
     __threadfence_system();
     *mailbox.done = *counters.step;
 }
@@ -68,13 +78,11 @@ __global__ void finish_kernel(const StepCounters counters, const Mailbox mailbox
 void combine(const CombineArgs& args, StreamHandle stream) {
     const dim3 grid(static_cast<unsigned>((args.out.width + kThreads - 1) / kThreads),
                     static_cast<unsigned>(args.out.rows));
-    combine_kernel<<<grid, kThreads, 0, stream>>>(args);
-    check_launch("combine");
+    launch("combine", combine_kernel, {grid, kThreads}, stream, args);
 }
 
 void finish_step(const StepCounters& counters, const Mailbox& mailbox, StreamHandle stream) {
-    finish_kernel<<<1, 1, 0, stream>>>(counters, mailbox);
-    check_launch("finish_step");
+    launch("finish_step", finish_kernel, {dim3(1), 1}, stream, counters, mailbox);
 }
 
 }  // namespace coterie::cuda

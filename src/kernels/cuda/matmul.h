@@ -5,6 +5,7 @@
 
 #include "kernels/cuda/activations.h"
 #include "kernels/cuda/pair_sort.h"
+#include "kernels/cuda/row_ops.h"
 #include "quant/data_type.h"
 
 /// Products of weight rows with tokens' rows on the device, bit for bit those of the CPU.
@@ -40,6 +41,8 @@ struct ExpertMatmulArgs {
     const float* scales[2] = {};            ///< [matrices][experts] or null
     const float* biases[2] = {};            ///< [matrices][experts][rows] or null
     int matrices = 1;
+    /// `slots` were written before the kernel that goes ahead of this one, so weights may be asked for early.
+    bool slots_known = false;
     std::int32_t pairs = 0;
     std::int32_t pairs_per_input = 1;  ///< pair p reads row p / pairs_per_input of x
     std::int32_t rows = 0;
@@ -53,10 +56,31 @@ struct ExpertMatmulArgs {
     SortedPairs sorted;
 };
 
+/// Gate and up of experts at once, both of one type: activation(gate, up), quantised. Fields as in
+/// ExpertMatmulArgs.
+struct ExpertGateArgs {
+    const std::uint64_t* slots = nullptr;
+    const std::int32_t* experts = nullptr;
+    std::uint64_t offsets[2] = {};  ///< gate, up
+    const float* scales[2] = {};
+    const float* biases[2] = {};
+    std::int32_t pairs = 0;
+    std::int32_t pairs_per_input = 1;
+    std::int32_t rows = 0;
+    std::int32_t columns = 0;
+    std::int64_t row_bytes = 0;
+    Gate activation = Gate::SwiGlu;
+    Activations x;
+    float* out = nullptr;  ///< [pairs][out_stride], or null where nothing reads binary32
+    std::int64_t out_stride = 0;
+    ActivationBuffer quantised;  ///< [pairs]
+};
+
 /// One type's kernels.
 struct MatmulKernels {
     void (*matmul)(const MatmulArgs&, StreamHandle) = nullptr;
     void (*expert_matmul)(const ExpertMatmulArgs&, StreamHandle) = nullptr;
+    void (*expert_gate_up)(const ExpertGateArgs&, StreamHandle) = nullptr;  ///< null: the type has none
     void (*prepare)() =
         nullptr;  ///< fills a codebook, once a device, before the first product; null: nothing to do
 };

@@ -4,6 +4,7 @@
 
 #include "kernels/cuda/device_array_for_test.h"
 #include "kernels/cuda/weights_for_test.h"
+#include "kernels/reference/transcendental.h"
 
 namespace coterie::cuda {
 namespace {
@@ -143,6 +144,67 @@ TEST_P(EveryType, ExpertsFollowTheLawAndMissingOnesAreLeftOut) {
             }
             EXPECT_TRUE(all_same(std::span(result).subspan(begin), expected[m]))
                 << "pair " << p << " matrix " << m;
+        }
+    }
+}
+
+TEST_P(EveryType, GateAndUpInOneKernelFollowTheLaw) {
+    if (kernels_->expert_gate_up == nullptr) GTEST_SKIP() << "computed by two products and a gate";
+    constexpr std::int64_t kRows = 45;
+    constexpr std::int64_t kPairs = 4;
+    const std::int64_t columns = widths().back();
+    const Weights gate(GetParam(), columns, kRows, 1);
+    const Weights up(GetParam(), columns, kRows, 2);
+    const auto rows = random_rows(kPairs / 2, columns);
+    const DeviceActivations x(rows, columns);
+    const std::size_t offset = (gate.data.size() + 15) / 16 * 16;
+    std::vector<std::byte> slot(offset + up.data.size());
+    std::copy(gate.data.begin(), gate.data.end(), slot.begin());
+    std::copy(up.data.begin(), up.data.end(), slot.begin() + static_cast<std::ptrdiff_t>(offset));
+    const DeviceArray<std::byte> slot_data(slot);
+    const auto address = reinterpret_cast<std::uint64_t>(slot_data.get());
+    const DeviceArray<std::uint64_t> slots(std::vector<std::uint64_t>{address, 0, address, address});
+    const DeviceArray<std::int32_t> experts(std::vector<std::int32_t>{1, 0, 0, 1});
+    const std::vector<float> scales{1.0f, 0.5f};
+    const std::vector<float> biases = random_values_for_test(2 * kRows, 5);
+    const DeviceArray<float> device_scales(scales);
+    const DeviceArray<float> device_biases(biases);
+    for (const Gate activation : {Gate::SwiGlu, Gate::SwiGluOai}) {
+        const DeviceArray<float> out(kPairs * 64);
+        const DeviceArray<std::byte> quants(static_cast<std::size_t>(ActivationBuffer::bytes(kPairs, 4)));
+        ExpertGateArgs args;
+        args.slots = slots.get();
+        args.experts = experts.get();
+        args.offsets[1] = offset;
+        args.scales[1] = device_scales.get();
+        args.biases[0] = device_biases.get();
+        args.pairs = kPairs;
+        args.pairs_per_input = 2;
+        args.rows = kRows;
+        args.columns = static_cast<std::int32_t>(columns);
+        args.row_bytes = gate.bytes;
+        args.activation = activation;
+        args.x = x.view();
+        args.out = out.get();
+        args.out_stride = 64;
+        args.quantised = ActivationBuffer::in(quants.get(), kPairs, 4);
+        kernels_->expert_gate_up(args, nullptr);
+        const std::vector<float> result = out.read();
+        const std::vector<std::byte> quantised = quants.read();
+        const std::vector<std::int32_t> chosen = experts.read();
+        for (const std::size_t p : {std::size_t{0}, std::size_t{2}, std::size_t{3}}) {
+            const ActivationRow row = rows[p / 2].row();
+            const auto e = static_cast<std::size_t>(chosen[p]);
+            std::vector<float> expected;
+            for (std::int64_t r = 0; r < kRows; ++r) {
+                const float g = gate.dot(r, row) + biases[e * kRows + static_cast<std::size_t>(r)];
+                const float u = up.dot(r, row) * scales[e];
+                expected.push_back(activation == Gate::SwiGlu ? reference::swiglu(g, u)
+                                                              : reference::swiglu_oai(g, u));
+            }
+            EXPECT_TRUE(all_same(std::span(result).subspan(p * 64), expected)) << "pair " << p;
+            const ActivationForTest law(expected);
+            EXPECT_EQ(std::memcmp(quantised.data() + p * 128, law.row().quants, kRows), 0) << "pair " << p;
         }
     }
 }

@@ -1,5 +1,6 @@
-#include "kernels/cuda/check.h"
 #include "kernels/cuda/device/lanes.cuh"
+#include "kernels/cuda/device/overlap.cuh"
+#include "kernels/cuda/launch.h"
 #include "kernels/cuda/moe.h"
 #include "kernels/cuda/pair_sort.h"
 
@@ -28,6 +29,7 @@ __device__ int sum_before(int value, int* partial) {
 
 /// One block: counts, places of experts' lists and tiles, then the pairs.
 __global__ void __launch_bounds__(kThreads) sort_kernel(const PairSortArgs args) {
+    await_previous();
     __shared__ int counts[kThreads];
     __shared__ int partial[kThreads / 32];
     const int expert = static_cast<int>(threadIdx.x);
@@ -54,8 +56,7 @@ __global__ void __launch_bounds__(kThreads) sort_kernel(const PairSortArgs args)
 }  // namespace
 
 void sort_pairs(const PairSortArgs& args, StreamHandle stream) {
-    sort_kernel<<<1, kThreads, 0, stream>>>(args);
-    check_launch("sort_pairs");
+    launch("sort_pairs", sort_kernel, {dim3(1), kThreads}, stream, args);
 }
 
 }  // namespace coterie::cuda

@@ -1,6 +1,7 @@
-#include "kernels/cuda/check.h"
 #include "kernels/cuda/device/lanes.cuh"
+#include "kernels/cuda/device/overlap.cuh"
 #include "kernels/cuda/device/transcendental.cuh"
+#include "kernels/cuda/launch.h"
 #include "kernels/cuda/moe.h"
 
 // A block a token; its first warp routes, all of it hands the token over where experts are missing.
@@ -66,48 +67,77 @@ __device__ void drop_weak_groups(const cpu::Routing& routing, RouteShared& share
     __syncwarp();
 }
 
-/// An expert that may be chosen; -1: none. Ties go to the lower index, and NaN never wins against a number
-/// that stands before it.
-struct Candidate {
-    float score;
-    int index;
-};
-
-__device__ Candidate better(Candidate a, Candidate b) {
-    if (a.index < 0) return b;
-    if (b.index < 0) return a;
-    if (a.index > b.index) return better(b, a);
-    return b.score > a.score ? b : a;
+/// Scores as integers of the same order; NaN below all of them.
+__device__ unsigned ordered(float score) {
+    if (isnan(score)) return 0;
+    const unsigned bits = __float_as_uint(__fadd_rn(score, 0.0f));  // -0 as +0
+    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
-/// The law scans from the lowest index that is not taken and moves on to what is larger; so where that first
-/// score is NaN it stays, and later ones that are NaN never win.
-__device__ int best_of(const RouteShared& shared, int experts, unsigned long long* taken) {
-    const int lane = lane_index();
-    int lowest = experts;
-    for (int i = lane; i < experts; i += 32) {
-        if (!(taken[i / 64] >> (i % 64) & 1)) {
-            lowest = i;
-            break;
+/// A lane's experts: lane, lane + 32 ...
+template <int kPerLane>
+struct LaneScores {
+    unsigned keys[kPerLane];
+    unsigned untaken = 0;  ///< bits
+};
+
+/// The law scans from the lowest index that is not taken and moves on to what is larger. So ties go to the
+/// lower index; where the first score is NaN it stays, and later ones that are NaN never win.
+template <int kPerLane>
+__device__ int take_best(LaneScores<kPerLane>& lane_scores, bool any_nan) {
+    const unsigned lane = static_cast<unsigned>(lane_index());
+    constexpr unsigned kNone = 0xffffffffu;
+    if (any_nan) {
+        const unsigned mine =
+            lane_scores.untaken == 0
+                ? kNone
+                : lane + 32 * static_cast<unsigned>(__ffs(static_cast<int>(lane_scores.untaken)) - 1);
+        const unsigned lowest = warp_minimum(mine);
+        unsigned key = 1;
+#pragma unroll
+        for (int i = 0; i < kPerLane; ++i)
+            if (lowest == lane + 32u * i) key = lane_scores.keys[i];
+        if (__any_sync(kFullWarp, key == 0)) {
+            if (lowest % 32 == lane) lane_scores.untaken &= ~(1u << lowest / 32);
+            return static_cast<int>(lowest);
         }
     }
+    unsigned best = 0;
 #pragma unroll
-    for (int width = 16; width > 0; width /= 2)
-        lowest = min(lowest, __shfl_xor_sync(kFullWarp, lowest, width));
-    if (isnan(shared.scores[lowest])) return lowest;
-    Candidate best{0.0f, -1};
-    for (int i = lane; i < experts; i += 32) {
-        const float score = shared.scores[i];
-        if ((taken[i / 64] >> (i % 64) & 1) || isnan(score)) continue;
-        if (best.index < 0 || score > best.score) best = {score, i};
-    }
+    for (int i = 0; i < kPerLane; ++i)
+        if (lane_scores.untaken >> i & 1) best = max(best, lane_scores.keys[i]);
+    best = warp_maximum(best);
+    unsigned index = kNone;
 #pragma unroll
-    for (int width = 16; width > 0; width /= 2) {
-        const Candidate other{__shfl_xor_sync(kFullWarp, best.score, width),
-                              __shfl_xor_sync(kFullWarp, best.index, width)};
-        best = better(best, other);
+    for (int i = kPerLane - 1; i >= 0; --i)
+        if ((lane_scores.untaken >> i & 1) && lane_scores.keys[i] == best) index = lane + 32u * i;
+    index = warp_minimum(index);
+    if (index % 32 == lane) lane_scores.untaken &= ~(1u << index / 32);
+    return static_cast<int>(index);
+}
+
+template <int kPerLane>
+__device__ void take_ranks(RouteShared& shared, int experts, int used) {
+    LaneScores<kPerLane> scores;
+    bool nan = false;
+#pragma unroll
+    for (int i = 0; i < kPerLane; ++i) {
+        const int expert = lane_index() + 32 * i;
+        scores.keys[i] = 0;
+        if (expert >= experts) continue;
+        scores.keys[i] = ordered(shared.scores[expert]);
+        nan |= scores.keys[i] == 0;
+        scores.untaken |= 1u << i;
     }
-    return best.index;
+    const bool any_nan = __any_sync(kFullWarp, nan);
+    for (int rank = 0; rank < used; ++rank) {
+        const int best = take_best(scores, any_nan);
+        if (lane_index() == rank) {
+            shared.chosen[rank] = best;
+            shared.weights[rank] = shared.probabilities[best];
+        }
+    }
+    __syncwarp();
 }
 
 __device__ void choose(const RouteArgs& args, std::int64_t token, RouteShared& shared) {
@@ -126,18 +156,12 @@ __device__ void choose(const RouteArgs& args, std::int64_t token, RouteShared& s
     __syncwarp();
     if (routing.groups > 1) drop_weak_groups(routing, shared);
 
-    __shared__ unsigned long long taken[kMostExperts / 64];
-    for (int i = lane_index(); i < kMostExperts / 64; i += 32) taken[i] = 0;
-    __syncwarp();
-    for (int rank = 0; rank < used; ++rank) {
-        const int best = best_of(shared, experts, taken);
-        __syncwarp();
-        if (lane_index() == 0) {
-            taken[best / 64] |= 1ull << (best % 64);
-            shared.chosen[rank] = best;
-            shared.weights[rank] = shared.probabilities[best];
-        }
-        __syncwarp();
+    if (experts <= 128) {
+        take_ranks<4>(shared, experts, used);
+    } else if (experts <= 512) {
+        take_ranks<16>(shared, experts, used);
+    } else {
+        take_ranks<32>(shared, experts, used);
     }
     if (routing.gating == cpu::Gating::SoftmaxOfSelected) soften(shared.weights, used);
     float factor = 1.0f;
@@ -198,7 +222,23 @@ __device__ void hand_over(const RouteArgs& args, std::int64_t token) {
         to.values[token * to.groups * 32 + i] = args.x.values[token * args.x.value_stride + i];
 }
 
+/// Adds this token's misses to the layer's; whether all tokens are done, and then how many there are.
+__device__ bool all_routed(const RouteArgs& args, unsigned& missing) {
+    unsigned& total = args.counters.missing[args.layer];
+    if (args.tokens == 1) {
+        total = missing;
+        return true;
+    }
+    if (missing > 0) atomicAdd(&total, missing);
+    __threadfence();
+    if (atomicAdd(&args.counters.routed[args.layer], 1u) + 1 != static_cast<unsigned>(args.tokens))
+        return false;
+    missing = atomicAdd(&total, 0u);
+    return true;
+}
+
 __global__ void __launch_bounds__(kThreads) route_kernel(const RouteArgs args) {
+    await_previous();
     __shared__ RouteShared shared;
     const std::int64_t token = blockIdx.x;
     if (warp_index() == 0) {
@@ -206,16 +246,14 @@ __global__ void __launch_bounds__(kThreads) route_kernel(const RouteArgs args) {
         publish(args, token, shared);
     }
     __syncthreads();
-    if (shared.missing > 0) hand_over(args, token);
-    __threadfence_system();
-    __syncthreads();
+    if (shared.missing > 0) {
+        hand_over(args, token);
+        __threadfence_system();
+        __syncthreads();
+    }
     if (threadIdx.x != 0) return;
-    if (shared.missing > 0)
-        atomicAdd(&args.counters.missing[args.layer], static_cast<unsigned>(shared.missing));
-    __threadfence();
-    // The last token's block knows that all others are done.
-    if (atomicAdd(&args.counters.routed[args.layer], 1u) + 1 != static_cast<unsigned>(args.tokens)) return;
-    const std::uint32_t missing = atomicAdd(&args.counters.missing[args.layer], 0u);
+    unsigned missing = static_cast<unsigned>(shared.missing);
+    if (!all_routed(args, missing)) return;
     args.mailbox.missing[args.layer] = missing;
     if (missing == 0) return;
     __threadfence_system();
@@ -225,8 +263,7 @@ __global__ void __launch_bounds__(kThreads) route_kernel(const RouteArgs args) {
 }  // namespace
 
 void route(const RouteArgs& args, StreamHandle stream) {
-    route_kernel<<<static_cast<unsigned>(args.tokens), kThreads, 0, stream>>>(args);
-    check_launch("route");
+    launch("route", route_kernel, {dim3(static_cast<unsigned>(args.tokens)), kThreads}, stream, args);
 }
 
 }  // namespace coterie::cuda

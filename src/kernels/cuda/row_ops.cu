@@ -1,17 +1,19 @@
-#include "kernels/cuda/check.h"
+#include "kernels/cuda/device/overlap.cuh"
 #include "kernels/cuda/device/quantise.cuh"
 #include "kernels/cuda/device/rotate.cuh"
 #include "kernels/cuda/device/transcendental.cuh"
+#include "kernels/cuda/launch.h"
 #include "kernels/cuda/row_ops.h"
 
 namespace coterie::cuda {
 namespace {
 
-constexpr int kNormThreads = 512;
+constexpr int kNormThreads = 1024;
 constexpr int kRowThreads = 256;
 
 /// One block a run. The sum of squares is one warp's: its lanes are the law's.
 __global__ void __launch_bounds__(kNormThreads) norm_kernel(const NormArgs args) {
+    await_previous();
     extern __shared__ float values[];
     __shared__ float factor;
     const std::int64_t begin = blockIdx.y * args.x.stride + blockIdx.x * args.run;
@@ -41,6 +43,7 @@ __global__ void __launch_bounds__(kNormThreads) norm_kernel(const NormArgs args)
 }
 
 __global__ void __launch_bounds__(kRowThreads) add_kernel(const Rows x, const float* y) {
+    await_previous();
     const int i = static_cast<int>(blockIdx.x * kRowThreads + threadIdx.x);
     if (i >= x.width) return;
     const std::int64_t index = blockIdx.y * x.stride + i;
@@ -48,6 +51,7 @@ __global__ void __launch_bounds__(kRowThreads) add_kernel(const Rows x, const fl
 }
 
 __global__ void __launch_bounds__(kRowThreads) quantise_kernel(const Rows x, const ActivationBuffer out) {
+    await_previous();
     const int i = static_cast<int>(blockIdx.x * kRowThreads + threadIdx.x);
     const int group = i / 32;
     if (32 * group >= x.width) return;
@@ -56,6 +60,7 @@ __global__ void __launch_bounds__(kRowThreads) quantise_kernel(const Rows x, con
 }
 
 __global__ void __launch_bounds__(kRowThreads) gate_kernel(const GateArgs args) {
+    await_previous();
     if (args.used != nullptr && args.used[blockIdx.y] == 0) return;
     const int i = static_cast<int>(blockIdx.x * kRowThreads + threadIdx.x);
     if (i / 32 * 32 >= args.gate.width) return;
@@ -71,6 +76,7 @@ __global__ void __launch_bounds__(kRowThreads) gate_kernel(const GateArgs args) 
 }
 
 __global__ void __launch_bounds__(kRowThreads) rotate_kernel(const RotationArgs args) {
+    await_previous();
     const int runs = args.x.width / args.run;
     const int index = static_cast<int>(blockIdx.x * kRowThreads + threadIdx.x);
     if (index >= runs * args.pairs) return;
@@ -82,6 +88,7 @@ __global__ void __launch_bounds__(kRowThreads) rotate_kernel(const RotationArgs 
 
 __global__ void __launch_bounds__(kRowThreads)
     gather_kernel(const Rows x, const std::int32_t* indices, float* out) {
+    await_previous();
     const int i = static_cast<int>(blockIdx.x * kRowThreads + threadIdx.x);
     if (i < x.width) out[blockIdx.y * x.stride + i] = x.data[indices[blockIdx.y] * x.stride + i];
 }
@@ -94,35 +101,31 @@ dim3 grid_over(std::int64_t columns, std::int64_t rows) {
 
 void rms_norm(const NormArgs& args, StreamHandle stream) {
     const dim3 grid(static_cast<unsigned>(args.x.width / args.run), static_cast<unsigned>(args.x.rows));
-    norm_kernel<<<grid, kNormThreads, static_cast<std::size_t>(args.run) * sizeof(float), stream>>>(args);
-    check_launch("rms_norm");
+    launch("rms_norm", norm_kernel, {grid, kNormThreads, static_cast<std::size_t>(args.run) * sizeof(float)},
+           stream, args);
 }
 
 void add(const Rows& x, const float* y, StreamHandle stream) {
-    add_kernel<<<grid_over(x.width, x.rows), kRowThreads, 0, stream>>>(x, y);
-    check_launch("add");
+    launch("add", add_kernel, {grid_over(x.width, x.rows), kRowThreads}, stream, x, y);
 }
 
 void quantise(const Rows& x, const ActivationBuffer& out, StreamHandle stream) {
-    quantise_kernel<<<grid_over((x.width + 31) / 32 * 32, x.rows), kRowThreads, 0, stream>>>(x, out);
-    check_launch("quantise");
+    launch("quantise", quantise_kernel, {grid_over((x.width + 31) / 32 * 32, x.rows), kRowThreads}, stream, x,
+           out);
 }
 
 void gate(const GateArgs& args, StreamHandle stream) {
-    gate_kernel<<<grid_over((args.gate.width + 31) / 32 * 32, args.gate.rows), kRowThreads, 0, stream>>>(
-        args);
-    check_launch("gate");
+    launch("gate", gate_kernel, {grid_over((args.gate.width + 31) / 32 * 32, args.gate.rows), kRowThreads},
+           stream, args);
 }
 
 void rotate(const RotationArgs& args, StreamHandle stream) {
     const std::int64_t pairs = static_cast<std::int64_t>(args.x.width / args.run) * args.pairs;
-    rotate_kernel<<<grid_over(pairs, args.x.rows), kRowThreads, 0, stream>>>(args);
-    check_launch("rotate");
+    launch("rotate", rotate_kernel, {grid_over(pairs, args.x.rows), kRowThreads}, stream, args);
 }
 
 void gather(const Rows& x, const std::int32_t* indices, std::int32_t count, float* out, StreamHandle stream) {
-    gather_kernel<<<grid_over(x.width, count), kRowThreads, 0, stream>>>(x, indices, out);
-    check_launch("gather");
+    launch("gather", gather_kernel, {grid_over(x.width, count), kRowThreads}, stream, x, indices, out);
 }
 
 }  // namespace coterie::cuda

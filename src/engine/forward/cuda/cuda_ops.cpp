@@ -25,6 +25,10 @@ std::int64_t padded(std::int64_t width) { return activation_groups(width) * kGro
     fail(ErrorCode::Internal, "an operation that GPUs do not have was not refused");
 }
 
+cuda::Gate gate_of(models::FfnActivation activation) {
+    return activation == models::FfnActivation::SwiGlu ? cuda::Gate::SwiGlu : cuda::Gate::SwiGluOai;
+}
+
 std::int64_t most_used(const WeightList& list) {
     std::int64_t used = 0;
     for (const models::MoeFfn* ffn : list.experts)
@@ -73,6 +77,9 @@ CudaOps::CudaOps(const Parts& parts, DeviceArena& arena, std::int64_t max_tokens
     const std::int64_t rows = std::min(kPartialRows, kDecodeTokens * list.most_heads * pages_for(context));
     partial_floats_ = rows * (list.widest_value + 2);
     partials_ = arena.take<float>(partial_floats_);
+    arrivals_ = arena.take<std::uint32_t>(kDecodeTokens * list.most_heads);
+    parts_.stream.fill(device_address(arrivals_),
+                       static_cast<std::uint64_t>(kDecodeTokens * list.most_heads) * 4, std::byte{0});
     gathered_ = take_buffer(arena, logits_rows, model.config.embedding);
     logits_ = arena.take<float>(logits_rows * model.config.vocabulary);
 }
@@ -324,6 +331,7 @@ void CudaOps::attention(int layer, const models::Attention& attention, Value que
     const std::int64_t floats = view_.tokens * attention.heads * args.pages * (attention.value_width + 2);
     args.partials = view_.tokens <= kDecodeTokens && floats <= partial_floats_ ? partials_ : nullptr;
     if (view_.tokens > kDecodeTokens) return cuda::prompt_attention(args, handle());
+    args.arrivals = arrivals_;
     cuda::attention(args, handle());
 }
 
@@ -339,8 +347,7 @@ void CudaOps::run_ffn(const models::DenseFfn& ffn, models::FfnActivation activat
     multiply(x, matrices, outs, strides);
     cuda::gate({.gate = rows(hidden),
                 .up = dense_up_,
-                .activation =
-                    activation == models::FfnActivation::SwiGlu ? cuda::Gate::SwiGlu : cuda::Gate::SwiGluOai,
+                .activation = gate_of(activation),
                 .used = nullptr,
                 .quantised = hidden.quantised},
                handle());
@@ -406,60 +413,86 @@ void CudaOps::gate_experts(const models::MoeFfn& ffn, const Buffer& hidden, std:
         cuda::gate({.gate = {hidden.data + first * hidden.stride, hidden.stride, count,
                              static_cast<std::int32_t>(hidden.width)},
                     .up = up + first * hidden.stride,
-                    .activation = ffn.activation == models::FfnActivation::SwiGlu ? cuda::Gate::SwiGlu
-                                                                                  : cuda::Gate::SwiGluOai,
+                    .activation = gate_of(ffn.activation),
                     .used = slots_ + first,
                     .quantised = hidden.quantised.from(first)},
                    handle());
     }
 }
 
+template <typename Args>
+void CudaOps::set_matrix(const models::ExpertMatrix& weight, std::uint64_t offset, int i, Args& args) const {
+    args.offsets[i] = offset;
+    args.scales[i] = parts_.weights.at(weight.scales);
+    args.biases[i] = parts_.weights.at(weight.bias);
+    args.rows = static_cast<std::int32_t>(weight.rows);
+    args.columns = static_cast<std::int32_t>(weight.columns);
+    args.row_bytes = weight.row_bytes;
+}
+
+/// In one kernel.
+void CudaOps::run_gate_up(const models::MoeFfn& ffn, Buffer& x, const Buffer& hidden) {
+    cuda::ExpertGateArgs args;
+    args.slots = slots_;
+    args.experts = chosen_;
+    set_matrix(ffn.gate, 0, 0, args);
+    set_matrix(ffn.up, static_cast<std::uint64_t>(ffn.gate.bytes_per_expert()), 1, args);
+    args.pairs = static_cast<std::int32_t>(view_.tokens * ffn.routing.used);
+    args.pairs_per_input = static_cast<std::int32_t>(ffn.routing.used);
+    args.activation = gate_of(ffn.activation);
+    args.x = inputs(x, true);
+    args.out = quantised(ffn.down.type) ? nullptr : hidden.data;
+    args.out_stride = hidden.stride;
+    args.quantised = hidden.quantised;
+    cuda::matmul_kernels(ffn.gate.type)->expert_gate_up(args, handle());
+}
+
+/// One after the other, for sorted pairs and for types that differ or have no kernel for both.
+void CudaOps::run_gate_and_up(const models::MoeFfn& ffn, Buffer& x, const Buffer& hidden,
+                              const cuda::SortedPairs& sorted) {
+    const auto pairs = static_cast<std::int32_t>(view_.tokens * ffn.routing.used);
+    float* up = hidden.data + pairs * hidden.stride;
+    const auto multiply_one = [&](const models::ExpertMatrix& weight, std::uint64_t offset, float* out) {
+        cuda::ExpertMatmulArgs args;
+        args.slots = slots_;
+        args.experts = chosen_;
+        args.pairs = pairs;
+        args.pairs_per_input = static_cast<std::int32_t>(ffn.routing.used);
+        set_matrix(weight, offset, 0, args);
+        args.x = inputs(x, quantised(weight.type));
+        args.out = out;
+        args.out_stride = hidden.stride;
+        args.sorted = sorted;
+        cuda::matmul_kernels(weight.type)->expert_matmul(args, handle());
+    };
+    multiply_one(ffn.gate, 0, hidden.data);
+    multiply_one(ffn.up, static_cast<std::uint64_t>(ffn.gate.bytes_per_expert()), up);
+    gate_experts(ffn, hidden, pairs);
+}
+
 void CudaOps::run_experts(const models::MoeFfn& ffn, Buffer& x) {
     const auto pairs = static_cast<std::int32_t>(view_.tokens * ffn.routing.used);
     const cuda::SortedPairs sorted = sort_pairs(ffn.routing);
-    const std::uint64_t up_offset = static_cast<std::uint64_t>(ffn.gate.bytes_per_expert());
-    const std::uint64_t down_offset = up_offset + static_cast<std::uint64_t>(ffn.up.bytes_per_expert());
+    const auto down_offset =
+        static_cast<std::uint64_t>(ffn.gate.bytes_per_expert() + ffn.up.bytes_per_expert());
     Buffer hidden = expert_hidden_;
     hidden.width = ffn.down.columns;
     hidden.stride = padded(hidden.width);
     hidden.quantised.groups = stored_groups(hidden.width);
-    const auto matrix = [&](const models::ExpertMatrix& weight, std::uint64_t offset, int i,
-                            cuda::ExpertMatmulArgs& args) {
-        args.offsets[i] = offset;
-        args.scales[i] = parts_.weights.at(weight.scales);
-        args.biases[i] = parts_.weights.at(weight.bias);
-        args.rows = static_cast<std::int32_t>(weight.rows);
-        args.columns = static_cast<std::int32_t>(weight.columns);
-        args.row_bytes = weight.row_bytes;
-    };
-    cuda::ExpertMatmulArgs args;
-    args.sorted = sorted;
-    args.slots = slots_;
-    args.experts = chosen_;
-    args.pairs = pairs;
-    args.pairs_per_input = static_cast<std::int32_t>(ffn.routing.used);
-    args.x = inputs(x, quantised(ffn.gate.type) || quantised(ffn.up.type));
-    args.out = hidden.data;
-    args.out_stride = hidden.stride;
-    if (ffn.gate.type == ffn.up.type) {
-        args.matrices = 2;
-        matrix(ffn.gate, 0, 0, args);
-        matrix(ffn.up, up_offset, 1, args);
-        cuda::matmul_kernels(ffn.gate.type)->expert_matmul(args, handle());
+    const bool fused = sorted.order == nullptr && ffn.gate.type == ffn.up.type &&
+                       cuda::matmul_kernels(ffn.gate.type)->expert_gate_up != nullptr;
+    if (fused) {
+        run_gate_up(ffn, x, hidden);
     } else {
-        matrix(ffn.gate, 0, 0, args);
-        cuda::matmul_kernels(ffn.gate.type)->expert_matmul(args, handle());
-        matrix(ffn.up, up_offset, 0, args);
-        args.out = hidden.data + pairs * hidden.stride;
-        cuda::matmul_kernels(ffn.up.type)->expert_matmul(args, handle());
+        run_gate_and_up(ffn, x, hidden, sorted);
     }
-    gate_experts(ffn, hidden, pairs);
     cuda::ExpertMatmulArgs down;
     down.sorted = sorted;
     down.slots = slots_;
     down.experts = chosen_;
     down.pairs = pairs;
-    matrix(ffn.down, down_offset, 0, down);
+    down.slots_known = fused;
+    set_matrix(ffn.down, down_offset, 0, down);
     down.x = {hidden.data, hidden.stride, hidden.quantised};
     down.out = expert_rows_;
     down.out_stride = expert_row_stride_;

@@ -133,6 +133,12 @@ class CudaOps final : public models::LayerOps {
     /// The chosen pairs by expert where that pays: a prompt's, of which experts have several each.
     cuda::SortedPairs sort_pairs(const cpu::Routing& routing);
     void gate_experts(const models::MoeFfn& ffn, const Buffer& hidden, std::int64_t pairs);
+    void run_gate_up(const models::MoeFfn& ffn, Buffer& x, const Buffer& hidden);
+    void run_gate_and_up(const models::MoeFfn& ffn, Buffer& x, const Buffer& hidden,
+                         const cuda::SortedPairs& sorted);
+    /// Where a weight's matrices stand in slots, its shape, scales and biases.
+    template <typename Args>
+    void set_matrix(const models::ExpertMatrix& weight, std::uint64_t offset, int i, Args& args) const;
 
     Parts parts_;
     const std::int64_t max_tokens_;
@@ -164,6 +170,7 @@ class CudaOps final : public models::LayerOps {
     std::uint32_t* routed_ = nullptr;
     float* partials_ = nullptr;
     std::int64_t partial_floats_ = 0;
+    std::uint32_t* arrivals_ = nullptr;
     Buffer gathered_;
     float* logits_ = nullptr;
     const models::Vector* output_norm_ = nullptr;

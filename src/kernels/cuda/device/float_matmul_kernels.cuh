@@ -1,9 +1,10 @@
 #pragma once
 
-#include "kernels/cuda/check.h"
 #include "kernels/cuda/device/float_numbers.cuh"
 #include "kernels/cuda/device/float_tile_kernels.cuh"
 #include "kernels/cuda/device/lanes.cuh"
+#include "kernels/cuda/device/overlap.cuh"
+#include "kernels/cuda/launch.h"
 #include "kernels/cuda/matmul.h"
 
 /// The kernels of F32, F16 and BF16 weights: a warp a row, the law's 32 lanes are the warp's.
@@ -31,6 +32,9 @@ __global__ void __launch_bounds__(kFloatThreads) float_matmul(const MatmulArgs a
     const int row = strip * kFloatRows + warp_index();
     if (row >= job.rows) return;
     const std::int64_t token = blockIdx.y;
+    prefetch(reinterpret_cast<const std::uint8_t*>(job.weights) + row * job.row_bytes,
+             static_cast<unsigned>(job.row_bytes), threadIdx.x % 32, 32);
+    await_previous();
     float value = float_row_product<Number>(job.weights + row * job.row_bytes, args.columns,
                                             args.x.values + token * args.x.value_stride);
     value = __fmul_rn(value, job.scale);
@@ -41,6 +45,7 @@ __global__ void __launch_bounds__(kFloatThreads) float_matmul(const MatmulArgs a
 /// block.x: pairs, which may be many; block.y: strips of rows; block.z: matrices.
 template <typename Number>
 __global__ void __launch_bounds__(kFloatThreads) float_expert_matmul(const ExpertMatmulArgs args) {
+    await_previous();
     const int pair = static_cast<int>(blockIdx.x);
     const int matrix = static_cast<int>(blockIdx.z);
     const std::uint64_t slot = args.slots[pair];
@@ -64,9 +69,8 @@ void launch_float_matmul(const MatmulArgs& args, StreamHandle stream) {
     unsigned strips = 0;
     for (int j = 0; j < args.count; ++j)
         strips += static_cast<unsigned>((args.jobs[j].rows + kFloatRows - 1) / kFloatRows);
-    float_matmul<Number>
-        <<<dim3(strips, static_cast<unsigned>(args.tokens)), kFloatThreads, 0, stream>>>(args);
-    check_launch("float_matmul");
+    launch("float_matmul", float_matmul<Number>,
+           {dim3(strips, static_cast<unsigned>(args.tokens)), kFloatThreads}, stream, args);
 }
 
 template <typename Number>
@@ -74,13 +78,12 @@ void launch_float_expert_matmul(const ExpertMatmulArgs& args, StreamHandle strea
     const dim3 grid(static_cast<unsigned>(args.pairs),
                     static_cast<unsigned>((args.rows + kFloatRows - 1) / kFloatRows),
                     static_cast<unsigned>(args.matrices));
-    float_expert_matmul<Number><<<grid, kFloatThreads, 0, stream>>>(args);
-    check_launch("float_expert_matmul");
+    launch("float_expert_matmul", float_expert_matmul<Number>, {grid, kFloatThreads}, stream, args);
 }
 
 template <typename Number>
 constexpr MatmulKernels float_kernels_of() {
-    return {launch_float_matmul<Number>, launch_float_expert_matmul<Number>, nullptr};
+    return {launch_float_matmul<Number>, launch_float_expert_matmul<Number>, nullptr, nullptr};
 }
 
 }  // namespace coterie::cuda

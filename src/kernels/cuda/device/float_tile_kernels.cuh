@@ -1,8 +1,9 @@
 #pragma once
 
-#include "kernels/cuda/check.h"
 #include "kernels/cuda/device/float_numbers.cuh"
 #include "kernels/cuda/device/lanes.cuh"
+#include "kernels/cuda/device/overlap.cuh"
+#include "kernels/cuda/launch.h"
 #include "kernels/cuda/matmul.h"
 
 /// Products of F32, F16 and BF16 weights with many tokens: a warp forms those of a few rows with a few
@@ -44,6 +45,7 @@ __device__ __forceinline__ void float_tile_products(int n, Value value, X x,
 /// block.x: strips of rows of all jobs, and for each all tiles of tokens.
 template <typename Number>
 __global__ void __launch_bounds__(32 * kFloatTileWarps) float_tile_matmul(const MatmulArgs args) {
+    await_previous();
     constexpr int kBlockTokens = kFloatTileWarps * kFloatTileTokens;
     const auto strips_of = [](int rows) { return (rows + kFloatTileRows - 1) / kFloatTileRows; };
     const int token_tiles = (args.tokens + kBlockTokens - 1) / kBlockTokens;
@@ -90,9 +92,8 @@ void launch_float_tile_matmul(const MatmulArgs& args, StreamHandle stream) {
     int strips = 0;
     for (int j = 0; j < args.count; ++j) strips += (args.jobs[j].rows + kFloatTileRows - 1) / kFloatTileRows;
     const int token_tiles = (args.tokens + kBlockTokens - 1) / kBlockTokens;
-    float_tile_matmul<Number>
-        <<<static_cast<unsigned>(strips * token_tiles), 32 * kFloatTileWarps, 0, stream>>>(args);
-    check_launch("float_tile_matmul");
+    launch("float_tile_matmul", float_tile_matmul<Number>,
+           {dim3(static_cast<unsigned>(strips * token_tiles)), 32 * kFloatTileWarps}, stream, args);
 }
 
 }  // namespace coterie::cuda

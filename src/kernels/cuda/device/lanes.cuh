@@ -23,7 +23,7 @@ template <typename A, typename B>
 __device__ __forceinline__ float warp_dot(int n, A a, B b) {
     float lane = 0.0f;
     int i = lane_index();
-#pragma unroll 8
+#pragma unroll 16
     for (; i < n; i += 32) lane = __fmaf_rn(a(i), b(i), lane);
     if (n % 32 != 0 && lane_index() >= n % 32) lane = __fadd_rn(lane, 0.0f);  // turns a lane of -0 into +0
     return fold_lanes(lane);
@@ -34,6 +34,29 @@ __device__ __forceinline__ float warp_maximum(float value) {
     for (int width = 16; width > 0; width /= 2)
         value = fmaxf(value, __shfl_xor_sync(kFullWarp, value, width));
     return value;
+}
+
+/// Of all lanes; one instruction where the GPU has it.
+__device__ __forceinline__ unsigned warp_maximum(unsigned value) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_max_sync(kFullWarp, value);
+#else
+#pragma unroll
+    for (int width = 16; width > 0; width /= 2) value = max(value, __shfl_xor_sync(kFullWarp, value, width));
+    return value;
+#endif
+}
+
+__device__ __forceinline__ unsigned warp_minimum(unsigned value) { return ~warp_maximum(~value); }
+
+__device__ __forceinline__ unsigned warp_sum(unsigned value) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(kFullWarp, value);
+#else
+#pragma unroll
+    for (int width = 16; width > 0; width /= 2) value += __shfl_xor_sync(kFullWarp, value, width);
+    return value;
+#endif
 }
 
 }  // namespace coterie::cuda

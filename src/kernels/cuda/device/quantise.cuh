@@ -14,12 +14,6 @@ struct QuantisedGroup {
     int half_sums[2];
 };
 
-__device__ __forceinline__ std::uint32_t warp_maximum(std::uint32_t value) {
-#pragma unroll
-    for (int width = 16; width > 0; width /= 2) value = max(value, __shfl_xor_sync(kFullWarp, value, width));
-    return value;
-}
-
 /// Largest magnitudes are compared as bit patterns, so that NaN and infinity win.
 __device__ __forceinline__ QuantisedGroup quantise_group(float value) {
     constexpr std::uint32_t kInfinity = 0x7f800000;
@@ -33,11 +27,12 @@ __device__ __forceinline__ QuantisedGroup quantise_group(float value) {
         group.scale = __fdiv_rn(maximum, 127.0f);
         group.quant = static_cast<std::int8_t>(__float2int_rn(__fmul_rn(value, __fdiv_rn(127.0f, maximum))));
     }
-    int sum = group.quant;
-#pragma unroll
-    for (int width = 8; width > 0; width /= 2) sum += __shfl_xor_sync(kFullWarp, sum, width);
-    group.half_sums[0] = __shfl_sync(kFullWarp, sum, 0);
-    group.half_sums[1] = __shfl_sync(kFullWarp, sum, 16);
+    // Both halves in one sum: each quant is raised above 0, and sixteen of them stay below 2^16.
+    constexpr int kRaise = 128;
+    const unsigned raised = static_cast<unsigned>(group.quant + kRaise);
+    const unsigned sums = warp_sum(lane_index() < 16 ? raised : raised << 16);
+    group.half_sums[0] = static_cast<int>(sums & 0xffff) - 16 * kRaise;
+    group.half_sums[1] = static_cast<int>(sums >> 16) - 16 * kRaise;
     return group;
 }
 

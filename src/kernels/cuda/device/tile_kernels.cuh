@@ -1,7 +1,8 @@
 #pragma once
 
-#include "kernels/cuda/check.h"
+#include "kernels/cuda/device/overlap.cuh"
 #include "kernels/cuda/device/tile.cuh"
+#include "kernels/cuda/launch.h"
 #include "kernels/cuda/matmul.h"
 
 /// The kernels of a quantised type for many tokens: dense products, and experts' for sorted pairs.
@@ -24,6 +25,7 @@ __device__ __forceinline__ std::uint32_t input_of(const ActivationBuffer& x, int
 /// once.
 template <typename Type, typename Shape>
 __global__ void __launch_bounds__(kTileThreads, 2) tile_matmul(const MatmulArgs args) {
+    await_previous();
     extern __shared__ uint4 shared[];
     auto& memory = *reinterpret_cast<TileMemory<Type, Shape>*>(shared);
     const int token_tiles = (args.tokens + Shape::kTokens - 1) / Shape::kTokens;
@@ -55,6 +57,7 @@ __global__ void __launch_bounds__(kTileThreads, 2) tile_matmul(const MatmulArgs 
 /// matrices.
 template <typename Type, typename Shape>
 __global__ void __launch_bounds__(kTileThreads, 2) tile_expert_matmul(const ExpertMatmulArgs args) {
+    await_previous();
     extern __shared__ uint4 shared[];
     auto& memory = *reinterpret_cast<TileMemory<Type, Shape>*>(shared);
     const int number = static_cast<int>(blockIdx.x) % args.sorted.most_tiles;
@@ -102,9 +105,8 @@ void launch_tile_matmul(const MatmulArgs& args, StreamHandle stream) {
     for (int j = 0; j < args.count; ++j) strips += row_strips<Shape>(args.jobs[j].rows);
     const int token_tiles = (args.tokens + Shape::kTokens - 1) / Shape::kTokens;
     allow_shared_memory(tile_matmul<Type, Shape>, kBytes);
-    tile_matmul<Type, Shape>
-        <<<static_cast<unsigned>(strips * token_tiles), kTileThreads, kBytes, stream>>>(args);
-    check_launch("tile_matmul");
+    launch("tile_matmul", tile_matmul<Type, Shape>,
+           {dim3(static_cast<unsigned>(strips * token_tiles)), kTileThreads, kBytes}, stream, args);
 }
 
 template <typename Type, typename Shape>
@@ -113,8 +115,7 @@ void launch_tile_expert_matmul_of(const ExpertMatmulArgs& args, StreamHandle str
     const dim3 grid(static_cast<unsigned>(row_strips<Shape>(args.rows) * args.sorted.most_tiles),
                     static_cast<unsigned>(args.matrices));
     allow_shared_memory(tile_expert_matmul<Type, Shape>, kBytes);
-    tile_expert_matmul<Type, Shape><<<grid, kTileThreads, kBytes, stream>>>(args);
-    check_launch("tile_expert_matmul");
+    launch("tile_expert_matmul", tile_expert_matmul<Type, Shape>, {grid, kTileThreads, kBytes}, stream, args);
 }
 
 static_assert(NarrowTile::kTokens == SortedPairs::kNarrow && SquareTile::kTokens == SortedPairs::kWide);
