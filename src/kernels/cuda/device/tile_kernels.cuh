@@ -90,6 +90,9 @@ __global__ void __launch_bounds__(kTileThreads, 2) tile_expert_matmul(const Expe
     });
 }
 
+/// What a block may have on every card since compute capability 7.5.
+inline constexpr std::size_t kMostSharedBytes = std::size_t{64} << 10;
+
 /// Allows a kernel more shared memory than it gets unasked.
 template <typename Kernel>
 void allow_shared_memory(Kernel kernel, std::size_t bytes) {
@@ -101,6 +104,7 @@ template <typename Type>
 void launch_tile_matmul(const MatmulArgs& args, StreamHandle stream) {
     using Shape = SquareTile;
     constexpr std::size_t kBytes = sizeof(TileMemory<Type, Shape>);
+    static_assert(kBytes <= kMostSharedBytes);
     int strips = 0;
     for (int j = 0; j < args.count; ++j) strips += row_strips<Shape>(args.jobs[j].rows);
     const int token_tiles = (args.tokens + Shape::kTokens - 1) / Shape::kTokens;
@@ -112,6 +116,7 @@ void launch_tile_matmul(const MatmulArgs& args, StreamHandle stream) {
 template <typename Type, typename Shape>
 void launch_tile_expert_matmul_of(const ExpertMatmulArgs& args, StreamHandle stream) {
     constexpr std::size_t kBytes = sizeof(TileMemory<Type, Shape>);
+    static_assert(kBytes <= kMostSharedBytes);
     const dim3 grid(static_cast<unsigned>(row_strips<Shape>(args.rows) * args.sorted.most_tiles),
                     static_cast<unsigned>(args.matrices));
     allow_shared_memory(tile_expert_matmul<Type, Shape>, kBytes);
