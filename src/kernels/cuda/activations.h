@@ -26,6 +26,14 @@ struct ActivationBuffer {
         buffer.groups = groups;
         return buffer;
     }
+    /// The rows from `row` on.
+    ActivationBuffer from(std::int64_t row) const {
+        ActivationBuffer rest = *this;
+        rest.quants += row * groups * 32;
+        rest.scales += row * groups * 2;
+        rest.half_sums += row * groups * 2;
+        return rest;
+    }
 };
 
 /// Inputs of a product: binary32 for F32, F16 and BF16 weights, quantised for all others.

@@ -77,5 +77,7 @@ struct AttentionArgs {
     std::int32_t pages = 0;  ///< pages of the longest sequence that the kernels allow for
 };
 void attention(const AttentionArgs& args, StreamHandle stream);
+/// The same without partials, for many tokens, of which neighbours are of one sequence for the most part.
+void prompt_attention(const AttentionArgs& args, StreamHandle stream);
 
 }  // namespace coterie::cuda

@@ -17,6 +17,10 @@ using cpu::testing::Values;
 
 constexpr std::int64_t kPagePositions = 64;
 
+/// Which kernels are asked: a block a page, the same where the last page's block joins, a block for all pages
+/// of a token, or one for several tokens.
+enum class Way { Pages, Joined, Serial, Prompt };
+
 struct Shape {
     std::int32_t heads;
     std::int32_t kv_heads;
@@ -26,30 +30,41 @@ struct Shape {
     CacheType values;
     std::int32_t window;
     bool sinks;
-    bool serial;
-    bool joins;                           ///< the last page's block joins
-    std::vector<std::int32_t> positions;  ///< of the tokens, each a sequence of its own
+    Way way;
+    std::vector<std::int32_t> positions;  ///< the last one of each sequence
+};
+
+/// A prompt's tokens are the last 11 of each sequence, so that blocks of 8 have several; else one of each.
+struct Tokens {
+    explicit Tokens(const Shape& shape) {
+        for (std::size_t s = 0; s < shape.positions.size(); ++s) {
+            const std::int32_t last = shape.positions[s];
+            for (std::int32_t p = shape.way == Way::Prompt ? std::max(0, last - 10) : last; p <= last; ++p) {
+                sequences.push_back(static_cast<std::int32_t>(s));
+                positions.push_back(p);
+            }
+        }
+    }
+    std::vector<std::int32_t> sequences;
+    std::vector<std::int32_t> positions;
 };
 
 std::ostream& operator<<(std::ostream& out, const Shape& s) {
     return out << s.heads << "/" << s.kv_heads << " heads of " << s.key_width << "/" << s.value_width
                << " types " << static_cast<int>(s.keys) << "/" << static_cast<int>(s.values) << " window "
-               << s.window << (s.sinks ? " sinks" : "") << (s.serial ? " serial" : "")
-               << (s.joins ? " joins" : "");
+               << s.window << (s.sinks ? " sinks" : "") << " way " << static_cast<int>(s.way);
 }
 
 std::vector<Shape> shapes() {
     std::vector<Shape> list;
-    for (const auto& [serial, joins] : {std::pair{false, false}, {false, true}, {true, false}}) {
+    for (const Way way : {Way::Pages, Way::Joined, Way::Serial, Way::Prompt}) {
         for (const CacheType type : {CacheType::F32, CacheType::F16, CacheType::Q8_0}) {
-            list.push_back({32, 4, 128, 128, type, type, 0, false, serial, joins, {0, 63, 64, 700}});
-            list.push_back({12, 2, 96, 64, type, CacheType::F16, 0, true, serial, joins, {5, 200}});
-            list.push_back(
-                {8, 8, 64, 64, CacheType::F16, type, 128, true, serial, joins, {1000, 3, 127, 128}});
+            list.push_back({32, 4, 128, 128, type, type, 0, false, way, {0, 63, 64, 700}});
+            list.push_back({12, 2, 96, 64, type, CacheType::F16, 0, true, way, {5, 200}});
+            list.push_back({8, 8, 64, 64, CacheType::F16, type, 128, true, way, {1000, 3, 127, 128}});
         }
-        list.push_back(
-            {5, 1, 256, 256, CacheType::F16, CacheType::F16, 0, false, serial, joins, {64 * 140 + 3}});
-        list.push_back({6, 2, 80, 80, CacheType::F32, CacheType::F32, 40, false, serial, joins, {100}});
+        list.push_back({5, 1, 256, 256, CacheType::F16, CacheType::F16, 0, false, way, {64 * 140 + 3}});
+        list.push_back({6, 2, 80, 80, CacheType::F32, CacheType::F32, 40, false, way, {100}});
     }
     return list;
 }
@@ -119,17 +134,16 @@ class Cache {
 };
 
 /// The reference's answer for one token.
-std::vector<float> expected_row(const Shape& shape, Cache& cache, std::int32_t token, const float* queries,
-                                const std::vector<float>& sinks) {
+std::vector<float> expected_row(const Shape& shape, Cache& cache, std::int32_t sequence, std::int32_t last,
+                                const float* queries, const std::vector<float>& sinks) {
     std::vector<float> out(static_cast<std::size_t>(shape.heads * shape.value_width));
     const std::int32_t group = shape.heads / shape.kv_heads;
-    const std::int32_t last = shape.positions[static_cast<std::size_t>(token)];
     for (std::int32_t kv = 0; kv < shape.kv_heads; ++kv) {
         std::vector<const std::byte*> keys;
         std::vector<const std::byte*> values;
         for (std::int32_t p = 0; p <= last / 64; ++p) {
-            keys.push_back(cache.row(cache.key_part_, token, 64 * p, kv));
-            values.push_back(cache.row(cache.value_part_, token, 64 * p, kv));
+            keys.push_back(cache.row(cache.key_part_, sequence, 64 * p, kv));
+            values.push_back(cache.row(cache.value_part_, sequence, 64 * p, kv));
         }
         reference::attention({.queries = queries + kv * group * shape.key_width,
                               .heads = group,
@@ -156,18 +170,17 @@ TEST(Attention, FollowsTheLaw) {
     for (const Shape& shape : shapes()) {
         SCOPED_TRACE(::testing::PrintToString(shape));
         Cache cache(shape, random);
-        const auto tokens = static_cast<std::int32_t>(shape.positions.size());
+        const Tokens places(shape);
+        const auto tokens = static_cast<std::int32_t>(places.positions.size());
         const std::int64_t stride = (shape.heads * shape.key_width + 31) / 32 * 32;
         const std::int64_t out_stride = (shape.heads * shape.value_width + 31) / 32 * 32;
         const std::vector<float> queries = random_values(Values::Ordinary, tokens * stride, random);
         const std::vector<float> sinks = random_values(Values::Ordinary, shape.heads, random);
-        std::vector<std::int32_t> sequences;
-        for (std::int32_t t = 0; t < tokens; ++t) sequences.push_back(t);
         const DeviceArray<std::byte> pool(cache.bytes_);
         const DeviceArray<float> device_queries(queries);
         const DeviceArray<float> device_sinks(sinks);
-        const DeviceArray<std::int32_t> positions(shape.positions);
-        const DeviceArray<std::int32_t> device_sequences(sequences);
+        const DeviceArray<std::int32_t> positions(places.positions);
+        const DeviceArray<std::int32_t> sequences(places.sequences);
         const DeviceArray<std::uint32_t> pages(cache.numbers_);
         const DeviceArray<float> out(static_cast<std::size_t>(tokens * out_stride));
         const DeviceArray<float> partials(
@@ -186,23 +199,25 @@ TEST(Attention, FollowsTheLaw) {
         args.scale = 0.1f;
         args.window = shape.window;
         args.sinks = shape.sinks ? device_sinks.get() : nullptr;
-        args.places = {positions.get(), device_sequences.get(), pages.get(), cache.stride_};
+        args.places = {positions.get(), sequences.get(), pages.get(), cache.stride_};
         args.cache = cache.on(pool);
         args.out = out.get();
         args.out_stride = out_stride;
         if (shape.value_width % 32 == 0) args.quantised = ActivationBuffer::in(quants.get(), tokens, groups);
-        args.partials = shape.serial ? nullptr : partials.get();
-        args.arrivals = shape.joins ? arrivals.get() : nullptr;
+        args.partials = shape.way == Way::Pages || shape.way == Way::Joined ? partials.get() : nullptr;
+        args.arrivals = shape.way == Way::Joined ? arrivals.get() : nullptr;
         args.pages = cache.stride_;
-        attention(args, nullptr);
+        (shape.way == Way::Prompt ? prompt_attention : attention)(args, nullptr);
         const std::vector<float> result = out.read();
         const std::vector<std::byte> quantised = quants.read();
         for (std::int32_t t = 0; t < tokens; ++t) {
+            const std::int32_t position = places.positions[static_cast<std::size_t>(t)];
             const std::vector<float> expected =
-                expected_row(shape, cache, t, queries.data() + t * stride, sinks);
+                expected_row(shape, cache, places.sequences[static_cast<std::size_t>(t)], position,
+                             queries.data() + t * stride, sinks);
             EXPECT_TRUE(
                 all_same(std::span(result).subspan(static_cast<std::size_t>(t * out_stride)), expected))
-                << "position " << shape.positions[static_cast<std::size_t>(t)];
+                << "token " << t << " at position " << position;
             if (shape.value_width % 32 != 0) continue;
             const ActivationForTest law(expected);
             EXPECT_EQ(std::memcmp(quantised.data() + t * groups * 32, law.row().quants, expected.size()), 0);
@@ -214,7 +229,7 @@ TEST(AttentionInputs, NormaliseRotateAndStore) {
     SplitMix64 random(kSeed);
     for (const CacheType type : {CacheType::F32, CacheType::F16, CacheType::Q8_0}) {
         for (const bool norm : {false, true}) {
-            const Shape shape{6, 2, 96, 64, type, type, 0, false, false, false, {130, 5}};
+            const Shape shape{6, 2, 96, 64, type, type, 0, false, Way::Pages, {130, 5}};
             Cache cache(shape, random);
             constexpr std::int32_t kPairs = 32;
             const std::vector<float> queries = random_values(Values::Ordinary, 2 * 576, random);

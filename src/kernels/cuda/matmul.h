@@ -4,10 +4,11 @@
 #include <span>
 
 #include "kernels/cuda/activations.h"
+#include "kernels/cuda/pair_sort.h"
 #include "kernels/cuda/row_ops.h"
 #include "quant/data_type.h"
 
-/// Products of weight rows with a few tokens' rows on the device, bit for bit those of the CPU.
+/// Products of weight rows with tokens' rows on the device, bit for bit those of the CPU.
 namespace coterie::cuda {
 
 /// out[t * out_stride + r] = (row r . x[t]) * scale + bias[r]
@@ -50,6 +51,9 @@ struct ExpertMatmulArgs {
     Activations x;
     float* out = nullptr;
     std::int64_t out_stride = 0;
+    /// Of the same pairs, where many pairs share experts: then weights are read once for a tile of pairs. The
+    /// outputs and their places are the same.
+    SortedPairs sorted;
 };
 
 /// Gate and up of experts at once, both of one type: activation(gate, up), quantised. Fields as in

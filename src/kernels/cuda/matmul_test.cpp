@@ -3,40 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cuda/device_array_for_test.h"
+#include "kernels/cuda/weights_for_test.h"
 #include "kernels/reference/transcendental.h"
-#include "quant/random_blocks.h"
 
 namespace coterie::cuda {
 namespace {
 
 using namespace testing;
-
-struct Weights {
-    Weights(DataType type, std::int64_t columns_wanted, std::int64_t count, std::uint64_t seed)
-        : traits_(traits(type)), columns(columns_wanted), rows(count), bytes(*row_bytes(type, columns)) {
-        SplitMix64 random(seed);
-        data.resize(static_cast<std::size_t>(rows * bytes));
-        RandomBlocks(type, 0.05f).fill(random, rows * columns / traits_.block_values, data.data());
-    }
-    float dot(std::int64_t row, const ActivationRow& x) const {
-        return traits_.dot(data.data() + row * bytes, x);
-    }
-
-    const DataTypeTraits& traits_;
-    std::int64_t columns;
-    std::int64_t rows;
-    std::int64_t bytes;
-    std::vector<std::byte> data;
-};
-
-std::vector<ActivationForTest> random_rows(std::int64_t count, std::int64_t columns) {
-    std::vector<ActivationForTest> rows;
-    for (std::int64_t t = 0; t < count; ++t) {
-        rows.emplace_back(
-            random_values_for_test(static_cast<std::size_t>(columns), 7 + static_cast<std::uint64_t>(t)));
-    }
-    return rows;
-}
 
 class EveryType : public ::testing::TestWithParam<DataType> {
   protected:
@@ -234,14 +207,6 @@ TEST_P(EveryType, GateAndUpInOneKernelFollowTheLaw) {
             EXPECT_EQ(std::memcmp(quantised.data() + p * 128, law.row().quants, kRows), 0) << "pair " << p;
         }
     }
-}
-
-std::vector<DataType> types_with_products() {
-    std::vector<DataType> types;
-    for (const DataTypeTraits& type : all_data_types()) {
-        if (type.dot != nullptr) types.push_back(type.type);
-    }
-    return types;
 }
 
 INSTANTIATE_TEST_SUITE_P(Cuda, EveryType, ::testing::ValuesIn(types_with_products()),

@@ -19,7 +19,7 @@ constexpr std::int64_t kWindowTokens = 8;     ///< steps up to here are graphs
 constexpr std::int64_t kLearningTokens = 32;  ///< steps up to here teach the cache
 constexpr std::int64_t kLogitsRows = 32;
 constexpr std::int64_t kMostSequences = 64;
-constexpr std::int64_t kMostTokens = 4096;  ///< of a step: a grid's second dimension bounds its pairs
+constexpr std::int64_t kMostTokens = 16384;  ///< of a step
 constexpr std::uint64_t kReserve = std::uint64_t{512}
                                    << 20;  ///< of a device's free memory that is left alone
 

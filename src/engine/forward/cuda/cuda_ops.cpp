@@ -14,6 +14,8 @@ using models::Vector;
 /// Rows of attention's partial results that decode windows may need at once: (token, head, page).
 constexpr std::int64_t kPartialRows = std::int64_t{1} << 17;
 constexpr std::int64_t kDecodeTokens = 8;
+/// Rows of one launch of an operation whose grid counts them in its second dimension.
+constexpr std::int64_t kRowsOfLaunch = 65535;
 
 bool quantised(DataType type) { return traits(type).uses_quantised_activation; }
 
@@ -67,6 +69,7 @@ CudaOps::CudaOps(const Parts& parts, DeviceArena& arena, std::int64_t max_tokens
         chosen_ = arena.take<std::int32_t>(pairs);
         weights_ = arena.take<float>(pairs);
         slots_ = arena.take<std::uint64_t>(pairs);
+        take_sorted(arena, pairs, most_experts(list));
     }
     const auto layers = static_cast<std::int64_t>(list.experts.size());
     missing_ = arena.take<std::uint32_t>(2 * layers);
@@ -94,6 +97,16 @@ CudaOps::Buffer CudaOps::take_buffer(DeviceArena& arena, std::int64_t rows, std:
     auto* memory = arena.take<std::byte>(cuda::ActivationBuffer::bytes(rows, groups));
     result.quantised = cuda::ActivationBuffer::in(memory, rows, groups);
     return result;
+}
+
+/// Room for tiles of either width.
+void CudaOps::take_sorted(DeviceArena& arena, std::int64_t pairs, std::int64_t experts) {
+    const auto tiles = [=](std::int64_t width) {
+        return cuda::SortedPairs::most_tiles_of(pairs, experts, width);
+    };
+    sorted_.order = arena.take<std::int32_t>(pairs);
+    sorted_.tiles = arena.take<cuda::PairTile>(tiles(cuda::SortedPairs::kNarrow));
+    sorted_.tile_count = arena.take<std::int32_t>(1);
 }
 
 void CudaOps::set_state(const StateLayout& layout, std::byte* pages) {
@@ -329,6 +342,7 @@ void CudaOps::attention(int layer, const models::Attention& attention, Value que
     }
     const std::int64_t floats = view_.tokens * attention.heads * args.pages * (attention.value_width + 2);
     args.partials = view_.tokens <= kDecodeTokens && floats <= partial_floats_ ? partials_ : nullptr;
+    if (view_.tokens > kDecodeTokens) return cuda::prompt_attention(args, handle());
     args.arrivals = arrivals_;
     cuda::attention(args, handle());
 }
@@ -388,6 +402,36 @@ void CudaOps::run_router(int layer, const models::MoeFfn& ffn, Buffer& x) {
     cuda::route(args, handle());
 }
 
+cuda::SortedPairs CudaOps::sort_pairs(const cpu::Routing& routing) {
+    const std::int64_t pairs = view_.tokens * routing.used;
+    if (view_.tokens <= kDecodeTokens || pairs < 2 * routing.experts) return {};
+    cuda::SortedPairs sorted = sorted_;
+    sorted.tile_pairs = cuda::SortedPairs::good_tile(pairs, routing.experts);
+    sorted.most_tiles = static_cast<std::int32_t>(
+        cuda::SortedPairs::most_tiles_of(pairs, routing.experts, sorted.tile_pairs));
+    cuda::sort_pairs({.slots = slots_,
+                      .experts = chosen_,
+                      .pairs = static_cast<std::int32_t>(pairs),
+                      .expert_count = static_cast<std::int32_t>(routing.experts),
+                      .out = sorted},
+                     handle());
+    return sorted;
+}
+
+void CudaOps::gate_experts(const models::MoeFfn& ffn, const Buffer& hidden, std::int64_t pairs) {
+    const float* up = hidden.data + pairs * hidden.stride;
+    for (std::int64_t first = 0; first < pairs; first += kRowsOfLaunch) {
+        const auto count = static_cast<std::int32_t>(std::min(kRowsOfLaunch, pairs - first));
+        cuda::gate({.gate = {hidden.data + first * hidden.stride, hidden.stride, count,
+                             static_cast<std::int32_t>(hidden.width)},
+                    .up = up + first * hidden.stride,
+                    .activation = gate_of(ffn.activation),
+                    .used = slots_ + first,
+                    .quantised = hidden.quantised.from(first)},
+                   handle());
+    }
+}
+
 template <typename Args>
 void CudaOps::set_matrix(const models::ExpertMatrix& weight, std::uint64_t offset, int i, Args& args) const {
     args.offsets[i] = offset;
@@ -415,8 +459,9 @@ void CudaOps::run_gate_up(const models::MoeFfn& ffn, Buffer& x, const Buffer& hi
     cuda::matmul_kernels(ffn.gate.type)->expert_gate_up(args, handle());
 }
 
-/// One after the other, for types that differ or have no kernel for both.
-void CudaOps::run_gate_and_up(const models::MoeFfn& ffn, Buffer& x, const Buffer& hidden) {
+/// One after the other, for sorted pairs and for types that differ or have no kernel for both.
+void CudaOps::run_gate_and_up(const models::MoeFfn& ffn, Buffer& x, const Buffer& hidden,
+                              const cuda::SortedPairs& sorted) {
     const auto pairs = static_cast<std::int32_t>(view_.tokens * ffn.routing.used);
     float* up = hidden.data + pairs * hidden.stride;
     const auto multiply_one = [&](const models::ExpertMatrix& weight, std::uint64_t offset, float* out) {
@@ -429,34 +474,32 @@ void CudaOps::run_gate_and_up(const models::MoeFfn& ffn, Buffer& x, const Buffer
         args.x = inputs(x, quantised(weight.type));
         args.out = out;
         args.out_stride = hidden.stride;
+        args.sorted = sorted;
         cuda::matmul_kernels(weight.type)->expert_matmul(args, handle());
     };
     multiply_one(ffn.gate, 0, hidden.data);
     multiply_one(ffn.up, static_cast<std::uint64_t>(ffn.gate.bytes_per_expert()), up);
-    cuda::gate({.gate = {hidden.data, hidden.stride, pairs, static_cast<std::int32_t>(hidden.width)},
-                .up = up,
-                .activation = gate_of(ffn.activation),
-                .used = slots_,
-                .quantised = hidden.quantised},
-               handle());
+    gate_experts(ffn, hidden, pairs);
 }
 
 void CudaOps::run_experts(const models::MoeFfn& ffn, Buffer& x) {
     const auto pairs = static_cast<std::int32_t>(view_.tokens * ffn.routing.used);
+    const cuda::SortedPairs sorted = sort_pairs(ffn.routing);
     const auto down_offset =
         static_cast<std::uint64_t>(ffn.gate.bytes_per_expert() + ffn.up.bytes_per_expert());
     Buffer hidden = expert_hidden_;
     hidden.width = ffn.down.columns;
     hidden.stride = padded(hidden.width);
     hidden.quantised.groups = stored_groups(hidden.width);
-    const bool fused =
-        ffn.gate.type == ffn.up.type && cuda::matmul_kernels(ffn.gate.type)->expert_gate_up != nullptr;
+    const bool fused = sorted.order == nullptr && ffn.gate.type == ffn.up.type &&
+                       cuda::matmul_kernels(ffn.gate.type)->expert_gate_up != nullptr;
     if (fused) {
         run_gate_up(ffn, x, hidden);
     } else {
-        run_gate_and_up(ffn, x, hidden);
+        run_gate_and_up(ffn, x, hidden, sorted);
     }
     cuda::ExpertMatmulArgs down;
+    down.sorted = sorted;
     down.slots = slots_;
     down.experts = chosen_;
     down.pairs = pairs;

@@ -104,6 +104,7 @@ class CudaOps final : public models::LayerOps {
     };
 
     Buffer take_buffer(DeviceArena& arena, std::int64_t rows, std::int64_t width) const;
+    void take_sorted(DeviceArena& arena, std::int64_t pairs, std::int64_t experts);
     Buffer& buffer(models::Value value) { return values_[static_cast<std::size_t>(value.index)]; }
     HeadWork& head_work(models::Value value) { return head_work_[static_cast<std::size_t>(value.index)]; }
     float* row_of(models::Value value) { return buffer(value).data; }
@@ -131,8 +132,12 @@ class CudaOps final : public models::LayerOps {
                  std::int64_t out_stride);
     void run_router(int layer, const models::MoeFfn& ffn, Buffer& x);
     void run_experts(const models::MoeFfn& ffn, Buffer& x);
+    /// The chosen pairs by expert where that pays: a prompt's, of which experts have several each.
+    cuda::SortedPairs sort_pairs(const cpu::Routing& routing);
+    void gate_experts(const models::MoeFfn& ffn, const Buffer& hidden, std::int64_t pairs);
     void run_gate_up(const models::MoeFfn& ffn, Buffer& x, const Buffer& hidden);
-    void run_gate_and_up(const models::MoeFfn& ffn, Buffer& x, const Buffer& hidden);
+    void run_gate_and_up(const models::MoeFfn& ffn, Buffer& x, const Buffer& hidden,
+                         const cuda::SortedPairs& sorted);
     /// Where a weight's matrices stand in slots, its shape, scales and biases.
     template <typename Args>
     void set_matrix(const models::ExpertMatrix& weight, std::uint64_t offset, int i, Args& args) const;
@@ -162,6 +167,7 @@ class CudaOps final : public models::LayerOps {
     std::int32_t* chosen_ = nullptr;
     float* weights_ = nullptr;
     std::uint64_t* slots_ = nullptr;
+    cuda::SortedPairs sorted_;          ///< memory alone
     std::uint32_t* missing_ = nullptr;  ///< [layers], and behind it routed_
     std::uint32_t* routed_ = nullptr;
     std::int32_t* routed_experts_ = nullptr;  ///< [layers][max_tokens][used]

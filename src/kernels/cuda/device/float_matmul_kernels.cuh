@@ -1,8 +1,7 @@
 #pragma once
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
+#include "kernels/cuda/device/float_numbers.cuh"
+#include "kernels/cuda/device/float_tile_kernels.cuh"
 #include "kernels/cuda/device/lanes.cuh"
 #include "kernels/cuda/device/overlap.cuh"
 #include "kernels/cuda/launch.h"
@@ -10,10 +9,6 @@
 
 /// The kernels of F32, F16 and BF16 weights: a warp a row, the law's 32 lanes are the warp's.
 namespace coterie::cuda {
-
-__device__ __forceinline__ float number(float value) { return value; }
-__device__ __forceinline__ float number(__half value) { return __half2float(value); }
-__device__ __forceinline__ float number(__nv_bfloat16 value) { return __bfloat162float(value); }
 
 inline constexpr int kFloatThreads = 128;
 inline constexpr int kFloatRows = kFloatThreads / 32;
@@ -47,13 +42,14 @@ __global__ void __launch_bounds__(kFloatThreads) float_matmul(const MatmulArgs a
     if (lane_index() == 0) job.out[token * job.out_stride + row] = value;
 }
 
+/// block.x: pairs, which may be many; block.y: strips of rows; block.z: matrices.
 template <typename Number>
 __global__ void __launch_bounds__(kFloatThreads) float_expert_matmul(const ExpertMatmulArgs args) {
     await_previous();
-    const int pair = static_cast<int>(blockIdx.y);
+    const int pair = static_cast<int>(blockIdx.x);
     const int matrix = static_cast<int>(blockIdx.z);
     const std::uint64_t slot = args.slots[pair];
-    const int row = static_cast<int>(blockIdx.x) * kFloatRows + warp_index();
+    const int row = static_cast<int>(blockIdx.y) * kFloatRows + warp_index();
     if (slot == 0 || row >= args.rows) return;
     const auto* weights = reinterpret_cast<const std::byte*>(slot + args.offsets[matrix]);
     float value =
@@ -69,6 +65,7 @@ __global__ void __launch_bounds__(kFloatThreads) float_expert_matmul(const Exper
 
 template <typename Number>
 void launch_float_matmul(const MatmulArgs& args, StreamHandle stream) {
+    if (args.tokens >= kFloatTileFromTokens) return launch_float_tile_matmul<Number>(args, stream);
     unsigned strips = 0;
     for (int j = 0; j < args.count; ++j)
         strips += static_cast<unsigned>((args.jobs[j].rows + kFloatRows - 1) / kFloatRows);
@@ -78,8 +75,9 @@ void launch_float_matmul(const MatmulArgs& args, StreamHandle stream) {
 
 template <typename Number>
 void launch_float_expert_matmul(const ExpertMatmulArgs& args, StreamHandle stream) {
-    const dim3 grid(static_cast<unsigned>((args.rows + kFloatRows - 1) / kFloatRows),
-                    static_cast<unsigned>(args.pairs), static_cast<unsigned>(args.matrices));
+    const dim3 grid(static_cast<unsigned>(args.pairs),
+                    static_cast<unsigned>((args.rows + kFloatRows - 1) / kFloatRows),
+                    static_cast<unsigned>(args.matrices));
     launch("float_expert_matmul", float_expert_matmul<Number>, {grid, kFloatThreads}, stream, args);
 }
 

@@ -3,6 +3,7 @@
 #include "kernels/cuda/device/dot.cuh"
 #include "kernels/cuda/device/overlap.cuh"
 #include "kernels/cuda/device/quantise.cuh"
+#include "kernels/cuda/device/tile_kernels.cuh"
 #include "kernels/cuda/device/transcendental.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/matmul.h"
@@ -142,6 +143,7 @@ void launch_matmul_of(const MatmulArgs& args, StreamHandle stream) {
 
 template <typename Type>
 void launch_matmul(const MatmulArgs& args, StreamHandle stream) {
+    if (args.tokens >= kTileFromTokens) return launch_tile_matmul<Type>(args, stream);
     if (args.tokens > 4) return launch_matmul_of<Type, 8, 16>(args, stream);
     if (args.tokens > 1) return launch_matmul_of<Type, 4, 16>(args, stream);
     std::int64_t rows = 0;
@@ -153,6 +155,7 @@ void launch_matmul(const MatmulArgs& args, StreamHandle stream) {
 
 template <typename Type>
 void launch_expert_matmul(const ExpertMatmulArgs& args, StreamHandle stream) {
+    if (args.sorted.order != nullptr) return launch_tile_expert_matmul<Type>(args, stream);
     constexpr int kStrip = kRowsOfBlock<kExpertRowThreads>;
     const dim3 grid(static_cast<unsigned>((args.rows + kStrip - 1) / kStrip),
                     static_cast<unsigned>(args.pairs), static_cast<unsigned>(args.matrices));
