@@ -245,41 +245,17 @@ class StreamOfDevice final : public CudaStream {
     cudaStream_t stream_ = nullptr;
 };
 
-/// In pieces: a whole model at once is more than some drivers take.
 class Registration final : public HostRegistration {
   public:
-    Registration(Shared& shared, std::span<const std::byte> memory) : shared_(shared), memory_(memory) {}
+    Registration(Shared& shared, std::byte* begin) : shared_(shared), begin_(begin) {}
     ~Registration() override {
         cudaSetDevice(shared_.index);
-        for (std::size_t at = 0; at < registered_; at += kPiece) cudaHostUnregister(piece(at).data());
-    }
-    /// False where a piece is refused.
-    bool add_all() {
-        shared_.make_current();
-        for (; registered_ < memory_.size(); registered_ += kPiece) {
-            const auto bytes = piece(registered_);
-            if (cudaHostRegister(bytes.data(), bytes.size(),
-                                 cudaHostRegisterPortable | cudaHostRegisterReadOnly) == cudaSuccess)
-                continue;
-            cudaGetLastError();  // it is not to be found by the next launch
-            if (cudaHostRegister(bytes.data(), bytes.size(), cudaHostRegisterPortable) == cudaSuccess)
-                continue;
-            cudaGetLastError();
-            return false;
-        }
-        return true;
+        cudaHostUnregister(begin_);
     }
 
   private:
-    static constexpr std::size_t kPiece = std::size_t{1} << 30;
-    std::span<std::byte> piece(std::size_t at) const {
-        const auto bytes = memory_.subspan(at, std::min(kPiece, memory_.size() - at));
-        return {const_cast<std::byte*>(bytes.data()), bytes.size()};
-    }
-
     Shared& shared_;
-    std::span<const std::byte> memory_;
-    std::size_t registered_ = 0;
+    std::byte* begin_;
 };
 
 class DeviceOfCuda final : public CudaDevice {
@@ -325,10 +301,16 @@ class DeviceOfCuda final : public CudaDevice {
     }
     std::unique_ptr<Event> create_event() override { return std::make_unique<CudaEvent>(shared_); }
     void make_current() const override { shared_.make_current(); }
+    /// Whole: a copy may not cross from one registration into the next.
     std::unique_ptr<HostRegistration> register_memory(std::span<const std::byte> memory) override {
-        auto registration = std::make_unique<Registration>(shared_, memory);
-        if (!registration->add_all()) return nullptr;
-        return registration;
+        shared_.make_current();
+        auto* begin = const_cast<std::byte*>(memory.data());
+        for (const unsigned extra : {static_cast<unsigned>(cudaHostRegisterReadOnly), 0u}) {
+            if (cudaHostRegister(begin, memory.size(), cudaHostRegisterPortable | extra) == cudaSuccess)
+                return std::make_unique<Registration>(shared_, begin);
+            cudaGetLastError();  // it is not to be found by the next launch
+        }
+        return nullptr;
     }
     int compute_capability() const override { return capability_; }
 

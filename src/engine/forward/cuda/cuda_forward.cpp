@@ -15,7 +15,6 @@
 namespace coterie::engine {
 namespace {
 
-constexpr std::int64_t kWindowTokens = 8;     ///< steps up to here are graphs
 constexpr std::int64_t kLearningTokens = 32;  ///< steps up to here teach the cache
 constexpr std::int64_t kLogitsRows = 32;
 constexpr std::int64_t kMostSequences = 64;

@@ -18,6 +18,9 @@
 
 namespace coterie::engine {
 
+/// Steps up to so many tokens are windows: recorded once, and each page of attention has its own block.
+inline constexpr std::int64_t kWindowTokens = 8;
+
 /// The operations of a forward pass as kernels on a stream. A call queues; nothing has happened when it
 /// returns. Used both to record a graph and to run steps that have none.
 ///
