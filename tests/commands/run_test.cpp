@@ -108,7 +108,7 @@ TEST(RunTest, RamMayHoldOnlyWhatNoGpuHolds) {
     EXPECT_EQ(outcome.output, reference_answer("Hello") + "\n");
     EXPECT_THAT(outcome.errors, HasSubstr("RAM holds what no GPU does"));
     expect_error({"run", "-m", kModel, "-p", "x", "--fake-gpu", "8M@10G/s", "--residency", "both"}, 2,
-                 {"--residency both", "inclusive, exclusive"});
+                 {"--residency both", "inclusive or exclusive"});
 }
 
 TEST(RunTest, BadCacheFlagsAreNamed) {
