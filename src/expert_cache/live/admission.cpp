@@ -10,7 +10,7 @@ namespace {
 
 // Of a token's misses so many are looked at, others at other tokens: more than a queue takes, and what is
 // worth a slot is missed again soon.
-constexpr std::int32_t kConsidered = 48;
+constexpr std::int32_t kConsidered = 96;
 constexpr int kMarks = 16;
 
 std::uint64_t bytes_of(const CacheState& state, ExpertKey key) {
@@ -58,7 +58,7 @@ bool start_upload(CacheState& state, DeviceCache& device, ExpertKey key, std::in
 /// An expert that the policy admits takes a free slot, or a victim's. False where it has to go on missing:
 /// all others are worth more.
 bool admit(CacheState& state, ExpertKey key) {
-    if (upload_into_room(state, key)) return true;
+    if (DeviceCache* roomy = roomiest(state, key.layer)) return start_upload(state, *roomy, key, -1);
     const auto victim = choose_victim(state, key);
     if (!victim) return false;
     DeviceCache& device = state.at(victim->device);
@@ -88,9 +88,9 @@ void admit_missed(CacheState& state, const StepLog& log) {
     const std::size_t start = count == 0 ? 0 : round * 37 % count;
     // While no queue takes one more, a few are still told that they are wanted.
     int marks = kMarks;
+    bool room = uploads_wanted(state);
     std::int32_t left = kConsidered * std::max(log.tokens, 1);
-    for (std::size_t i = start, end = start + count;
-         i < end && left > 0 && (marks > 0 || uploads_wanted(state)); ++i) {
+    for (std::size_t i = start, end = start + count; i < end && left > 0 && (marks > 0 || room); ++i) {
         const Use& use = log.uses[i < count ? i : i - count];
         if (use.hit) continue;
         --left;
@@ -98,10 +98,11 @@ void admit_missed(CacheState& state, const StepLog& log) {
         if (record.considered == round || is_here_or_coming(state, use.key)) continue;
         record.considered = round;
         bool wanted = state.policy(use.key.layer).admits(use.key.expert, state.last_token);
-        if (!uploads_wanted(state)) {
+        if (!room) {
             --marks;
         } else if (wanted) {
             wanted = admit(state, use.key);
+            room = !wanted || uploads_wanted(state);
         }
         state.residency.at(use.key).mark_wanted(wanted);
     }
