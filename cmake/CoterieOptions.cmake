@@ -1,7 +1,7 @@
 option(COTERIE_BUILD_TESTS "Build the tests" ON)
 option(COTERIE_BUILD_BENCH "Build the micro-benchmarks and lab studies" OFF)
 option(COTERIE_BUILD_FUZZERS "Build the libFuzzer targets (needs clang)" OFF)
-set(COTERIE_CUDA "AUTO" CACHE STRING "AUTO: on where nvcc is found; ON; OFF")
+set(COTERIE_CUDA "AUTO" CACHE STRING "AUTO: on where nvcc and a GPU are found; ON; OFF")
 set_property(CACHE COTERIE_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(COTERIE_SANITIZE "" CACHE STRING "Sanitizers, comma separated: address, undefined, thread")
 
@@ -18,7 +18,8 @@ endif()
 
 # The canonical arithmetic (docs/canonical-arithmetic.md) names every fused multiply-add; the compiler may add none.
 add_compile_options(
-  -Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wimplicit-fallthrough -Werror
+  "$<$<COMPILE_LANGUAGE:C,CXX,ASM>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wnon-virtual-dtor;-Wimplicit-fallthrough;-Werror>"
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
   $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off> $<$<COMPILE_LANGUAGE:CXX>:-fno-math-errno>)
 # The baseline of the portable code. Wider instruction sets are switched on per function, never per file.
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-mtune=generic>)
@@ -26,4 +27,32 @@ add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-mtune=generic>)
 if(COTERIE_SANITIZE)
   add_compile_options(-fsanitize=${COTERIE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   add_link_options(-fsanitize=${COTERIE_SANITIZE})
+endif()
+
+# The CUDA backend. Its kernels follow the same law as the CPU's: no contraction, IEEE division and square root.
+set(COTERIE_WITH_CUDA OFF)
+if(NOT COTERIE_CUDA STREQUAL "OFF")
+  find_program(COTERIE_NVCC nvcc HINTS ENV CUDACXX ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
+  find_program(COTERIE_NVIDIA_SMI nvidia-smi)
+  if(COTERIE_CUDA STREQUAL "ON" AND NOT COTERIE_NVCC)
+    message(FATAL_ERROR "COTERIE_CUDA=ON: nvcc is not found; install CUDA 12.1 or later, or set CUDACXX to its nvcc")
+  endif()
+  if(COTERIE_NVCC AND (COTERIE_CUDA STREQUAL "ON" OR COTERIE_NVIDIA_SMI))
+    set(COTERIE_WITH_CUDA ON)
+    set(CMAKE_CUDA_COMPILER ${COTERIE_NVCC})
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+      if(COTERIE_NVIDIA_SMI)
+        set(CMAKE_CUDA_ARCHITECTURES native)
+      else()
+        set(CMAKE_CUDA_ARCHITECTURES 75-real 80-real 86-real 89-real 90)
+      endif()
+    endif()
+    enable_language(CUDA)
+    find_package(CUDAToolkit 12.1 REQUIRED)
+    # Debian 12's CMake does not know yet that nvcc speaks C++20.
+    set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")
+    set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
+    set(CMAKE_CUDA_STANDARD 20)
+    set(CMAKE_CUDA_FLAGS "${CMAKE_CUDA_FLAGS} -fmad=false -prec-div=true -prec-sqrt=true -ftz=false")
+  endif()
 endif()

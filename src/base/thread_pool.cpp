@@ -126,7 +126,10 @@ void ThreadPool::parallel_for(std::int64_t count, std::int64_t grain,
 void ThreadPool::worker_loop(int worker) {
     std::uint32_t seen = 0;
     while (true) {
-        for (int spin = 0; spin < kSpins && region_.load(std::memory_order_relaxed) == seen; ++spin) pause();
+        for (int spin = 0; spin < kSpins && region_.load(std::memory_order_relaxed) == seen; ++spin) {
+            pause();
+            if (awake_.load(std::memory_order_relaxed) > 0) spin = 0;
+        }
         region_.wait(seen, std::memory_order_acquire);
         ++seen;
         if (stopping_) return;

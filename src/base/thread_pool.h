@@ -34,6 +34,21 @@ class ThreadPool {
     /// Inside a region: waits until every worker is here. Writes before it are visible after it.
     void barrier();
 
+    /// While one lives, workers spin between regions however long it takes: for who waits for an unknown time
+    /// and then needs them within a microsecond.
+    class Awake {
+      public:
+        explicit Awake(ThreadPool& pool) : pool_(pool) {
+            pool_.awake_.fetch_add(1, std::memory_order_relaxed);
+        }
+        ~Awake() { pool_.awake_.fetch_sub(1, std::memory_order_relaxed); }
+        Awake(const Awake&) = delete;
+        Awake& operator=(const Awake&) = delete;
+
+      private:
+        ThreadPool& pool_;
+    };
+
     /// Cuts [0, count) into pieces of `grain`, taken by the workers as they become free; a lone worker gets
     /// one piece.
     void parallel_for(std::int64_t count, std::int64_t grain,
@@ -54,6 +69,7 @@ class ThreadPool {
     alignas(64) std::atomic<int> running_{0};           ///< workers that have not left the region yet
     alignas(64) std::atomic<int> arrived_{0};           ///< workers waiting at the current barrier
     alignas(64) std::atomic<std::uint32_t> barriers_{0};
+    std::atomic<int> awake_{0};
     bool stopping_ = false;  ///< written before region_ changes, read after
 };
 

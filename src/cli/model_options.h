@@ -24,17 +24,18 @@ struct ModelOptions {
     std::string cache_keys = "f16";
     std::string cache_values = "f16";
     std::string instruction_set;
-    std::string load_mode = "mmap";
+    std::string load_mode = "auto";
     std::string pre_tokenizer;
-    OffloadFlags offload;  ///< no devices unless a command takes their flags
+    std::string gpu_layers = "auto";  ///< "auto", or a number: 0 leaves all to the CPU
+    std::string device;               ///< a GPU's number, or "none"; empty: the first
+    OffloadFlags offload;             ///< no devices unless a command takes their flags
 };
 
 /// Adds -m alone: for commands that only look at the file.
 void add_model_flag(CLI::App& command, ModelOptions& options);
 /// Adds what changes how the file's tokenizer is read.
 void add_tokenizer_flags(CLI::App& command, ModelOptions& options);
-/// Adds all of the above and how the model is run, and accepts llama.cpp's flags that have no effect without
-/// a GPU.
+/// Adds all of the above and how and where the model is run.
 void add_model_flags(CLI::App& command, ModelOptions& options);
 
 /// Opens the file, or the built-in model, which it says in one line.

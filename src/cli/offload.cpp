@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <fmt/format.h>
 
@@ -12,9 +13,11 @@
 #include "cli/plan/planning.h"
 #include "cli/profile_path.h"
 #include "engine/engine.h"
+#include "engine/forward/device_forward.h"
 #include "engine/offload.h"
 #include "expert_cache/policy/registry.h"
 #include "gguf/content_hash.h"
+#include "models/registry.h"
 
 namespace coterie::cli {
 namespace {
@@ -90,8 +93,91 @@ std::string describe_prefetch(const expert_cache::PrefetchJudge& judge) {
         100 * judge.share_on());
 }
 
+/// The GPU that the flags ask for; nothing where the CPU is to compute all. Throws where one was asked for by
+/// name and cannot be had.
+std::optional<int> wanted_gpu(const ModelOptions& options) {
+    const bool refused =
+        options.gpu_layers == "0" || options.device == "none" || !options.offload.placement.fake_gpu.empty();
+    if (refused) return std::nullopt;
+    const DeviceList list = list_devices();
+    const bool asked = options.gpu_layers != "auto" || !options.device.empty();
+    if (list.devices.empty() && !asked) return std::nullopt;
+    if (list.devices.empty()) {
+        fail(ErrorCode::Unsupported, "no GPU can be used: {}; leave out -ngl and --device to run on the CPU",
+             list.note);
+    }
+    int index = 0;
+    const std::string& text = options.device;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
+    if (!text.empty() && (error != std::errc() || end != text.data() + text.size())) {
+        fail(ErrorCode::InvalidArgument, "--device {}: give a number that --list-devices prints, or none",
+             text);
+    }
+    return index;
+}
+
+constexpr std::int64_t kGpuWindow = 2048;
+
+/// Runs the model on a GPU, if one is wanted and the model can.
+void add_gpu(const gguf::Archive& archive, const ModelOptions& options, engine::EngineOptions& engine) {
+    const std::optional<int> gpu = wanted_gpu(options);
+    if (!gpu) return;
+    const auto model = models::build_model(archive);
+    if (const std::string part = engine::unsupported_on_device(*model); !part.empty()) {
+        log::warn("{}: {} runs on the CPU only so far, so the GPU is left out", model->config.architecture,
+                  part);
+        return;
+    }
+    const PlacementFlags& placement = options.offload.placement;
+    const expert_cache::PlacementRequest request =
+        placement_request(placement, {expert_cache::DeviceFacts{}}, model->config.layers);
+    engine.offload.gpu = gpu;
+    engine.offload.memory_limit = request.vram_bytes.empty() ? 0 : request.vram_bytes.front();
+    engine.offload.slots_per_layer = request.slots_per_layer.value_or(0);
+    if (request.cache == expert_cache::PlacementRequest::Cache::Off ||
+        request.cpu_moe_layers >= model->config.layers) {
+        engine.offload.cache.slots = {
+            std::vector<std::int32_t>(static_cast<std::size_t>(model->config.layers), 0)};
+    } else if (request.cpu_moe_layers > 0) {
+        fail(ErrorCode::Unsupported,
+             "--n-cpu-moe {}: a GPU caches experts of all layers or, with --cpu-moe, of none",
+             request.cpu_moe_layers);
+    }
+    engine.window = plan::fixed_window(placement.window).value_or(kGpuWindow);
+    if (model->config.experts == 0) return;
+    engine.offload.profile = open_profile(archive, model->config, options.offload);
+    engine.offload.trains_profile = options.offload.profile == OffloadFlags::Profile::Learns;
+}
+
 double percent(std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+/// What a GPU's steps did.
+std::string describe_device(engine::DeviceForward& device) {
+    const engine::DeviceMemoryUse use = device.memory_use();
+    const engine::DeviceForwardStatistics& did = device.statistics();
+    std::string text =
+        fmt::format("coterie: {}: dense weights {}, context {}, workspace {}, experts {}\n",
+                    device.device_name(), byte_size_text(use.dense_bytes), byte_size_text(use.state_bytes),
+                    byte_size_text(use.workspace_bytes), byte_size_text(use.slot_bytes));
+    if (device.cache() == nullptr) return text;
+    const expert_cache::CacheStatistics cache = device.cache()->statistics();
+    const expert_cache::DeviceStatistics& counts = cache.devices.front();
+    if (did.layers_with_misses > 0) {
+        text += fmt::format(
+            "coterie: {} layers waited for the CPU, {:.1f} us each; generating took {:.3f} s on the GPU and "
+            "{:.3f} s beside it\n",
+            did.layers_with_misses, 1e6 * did.cpu_seconds / static_cast<double>(did.layers_with_misses),
+            did.step_seconds, did.host_seconds);
+    }
+    return text + fmt::format(
+                      "coterie: experts: {:.1f} % of {} uses hit; {} computed on the CPU, {} streamed; {} "
+                      "resident, {} moved "
+                      "in {} uploads, {} evictions\n",
+                      percent(cache.hits, cache.hits + cache.misses), cache.hits + cache.misses, did.missed,
+                      byte_size_text(did.streamed_bytes), counts.resident,
+                      byte_size_text(counts.uploaded_bytes), counts.uploads, counts.evictions);
 }
 
 }  // namespace
@@ -124,7 +210,7 @@ void add_offload(const gguf::Archive& archive, const ModelOptions& options, engi
              "--cache-policy {}: it knows the future and serves coterie replay only", flags.policy);
     }
     offload.policy = policy.name;
-    if (flags.placement.fake_gpu.empty()) return;
+    if (flags.placement.fake_gpu.empty()) return add_gpu(archive, options, engine);
     plan::RunPlan planned = plan_for(archive, options);
     const Placement& placement = planned.placement;
     if (placement.strategy == Strategy::CpuOnly) {
@@ -145,8 +231,8 @@ void add_offload(const gguf::Archive& archive, const ModelOptions& options, engi
 }
 
 void save_profile(engine::Engine& engine, const OffloadFlags& flags, SaveProfile when) {
-    if (engine.offload() == nullptr || flags.profile == OffloadFlags::Profile::Reads) return;
-    expert_cache::RoutingProfile* profile = engine.offload()->profile();
+    if (flags.profile == OffloadFlags::Profile::Reads) return;
+    expert_cache::RoutingProfile* profile = engine.profile();
     if (profile == nullptr) return;
     const bool due = profile->should_save(expert_cache::RoutingProfile::Clock::now());
     if (!due && when == SaveProfile::IfDue) return;
@@ -154,6 +240,7 @@ void save_profile(engine::Engine& engine, const OffloadFlags& flags, SaveProfile
 }
 
 std::string describe_offload(engine::Engine& engine) {
+    if (engine.device() != nullptr) return describe_device(*engine.device());
     if (engine.offload() == nullptr) return {};
     const engine::Offload& offload = *engine.offload();
     const expert_cache::CacheStatistics cache = offload.cache().statistics();

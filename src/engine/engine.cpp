@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "engine/forward/cpu_ops.h"
+#include "engine/forward/device_forward.h"
 #include "engine/offload.h"
 #include "models/registry.h"
 
@@ -22,7 +23,8 @@ EngineOptions resolve(EngineOptions options, const models::ModelConfig& config) 
              options.context, options.batch);
     }
     options.batch = std::min(options.batch, options.context);
-    const std::int64_t window = options.offload.enabled() ? options.window : 0;
+    const bool has_devices = options.offload.enabled() || options.offload.gpu;
+    const std::int64_t window = has_devices ? options.window : 0;
     options.window = std::clamp(window, options.batch, options.context);
     return options;
 }
@@ -49,6 +51,7 @@ struct Engine::Compute {
 
     /// Tokens of each step of a prompt of which `tokens` are still to be read.
     std::int64_t prompt_step(std::int64_t tokens, const EngineOptions& options) {
+        if (device) return options.window;
         if (!offload || tokens <= options.batch) return options.batch;
         return offload->plan_window(tokens, options.batch);
     }
@@ -57,10 +60,62 @@ struct Engine::Compute {
         return model.extents.experts_used + 1;
     }
 
+    /// Runs steps on a GPU from now on; gives the memory that its KV cache of `pages` pages lies in.
+    std::unique_ptr<PageMemory> add_device(const models::Model& model, const EngineOptions& options,
+                                           const StateLayout& layout, std::uint64_t pages,
+                                           const gguf::Archive& archive);
+
+    void step(const models::Model& model, const Step& step) {
+        if (device) return device->step(step);
+        ops.begin(step);
+        model.forward(ops);
+    }
+
     ThreadPool threads;
     CpuOps ops;
     std::optional<Offload> offload;
+    std::optional<expert_cache::RoutingProfile> profile;  ///< of the GPU's steps
+    std::unique_ptr<DeviceForward> device;
 };
+
+std::unique_ptr<PageMemory> Engine::Compute::add_device(const models::Model& model,
+                                                        const EngineOptions& options,
+                                                        const StateLayout& layout, std::uint64_t pages,
+                                                        const gguf::Archive& archive) {
+    const OffloadOptions& offload_options = options.offload;
+    profile = offload_options.profile;
+    DeviceForwardOptions forward{.device = *offload_options.gpu,
+                                 .memory_limit = offload_options.memory_limit,
+                                 .max_tokens = options.window,
+                                 .context = options.context,
+                                 .page_bytes = layout.page_bytes(),
+                                 .pages = pages,
+                                 .host_memory = {},
+                                 .policies = {},
+                                 .cache = offload_options.cache,
+                                 .learning = offload_options.learning,
+                                 .profile = profile ? &*profile : nullptr};
+    forward.policies = [this, name = offload_options.policy](std::int32_t layer, std::int32_t experts,
+                                                             std::int32_t slots) {
+        const std::vector<float> uses = profile ? profile->uses(layer) : std::vector<float>();
+        return expert_cache::make_policy(name, {.experts = experts, .slots = slots, .profile = uses});
+    };
+    if (offload_options.slots_per_layer > 0) {
+        std::vector<std::int32_t> slots;
+        for (const models::Layer& layer : model.layers) {
+            const auto* moe = std::get_if<models::MoeFfn>(&layer.ffn);
+            const std::int64_t experts = moe != nullptr ? moe->routing.experts : 0;
+            slots.push_back(
+                static_cast<std::int32_t>(std::min<std::int64_t>(experts, offload_options.slots_per_layer)));
+        }
+        forward.cache.slots = {slots};
+    }
+    if (offload_options.pins_host_memory) {
+        for (const gguf::File& file : archive.files()) forward.host_memory.push_back(file.bytes());
+    }
+    device = make_device_forward(model, ops.expert_pass(), std::move(forward));
+    return device->take_pages();
+}
 
 /// The devices' part of a step; it ends whether the step succeeds or not.
 class Engine::DeviceStep {
@@ -101,12 +156,17 @@ Engine::Engine(std::shared_ptr<const gguf::Archive> archive, const EngineOptions
     layout_.emplace(model_->state_layout(options_.cache));
     // One page more than the context needs: a fork of a partly filled page is copied before it is written.
     const auto pages = static_cast<std::uint64_t>(pages_for(options_.context)) + 1;
-    pool_ = std::make_unique<BlockPool>(layout_->page_bytes(), pages * layout_->page_bytes());
     try {
         compute_ = std::make_unique<Compute>(*model_, options_);
     } catch (const std::bad_alloc&) {
         fail(ErrorCode::OutOfMemory, "{}: no memory for steps of {} tokens; use a smaller -b or --window",
              archive_->name(), options_.window);
+    }
+    if (options_.offload.gpu) {
+        pool_ = std::make_unique<BlockPool>(
+            layout_->page_bytes(), compute_->add_device(*model_, options_, *layout_, pages, *archive_));
+    } else {
+        pool_ = std::make_unique<BlockPool>(layout_->page_bytes(), pages * layout_->page_bytes());
     }
     last_logits_.resize(static_cast<std::size_t>(model_->config.vocabulary));
 }
@@ -121,6 +181,13 @@ void Engine::load(LoadProgress progress) const {
 }
 
 Offload* Engine::offload() { return compute_->offload ? &*compute_->offload : nullptr; }
+
+DeviceForward* Engine::device() { return compute_->device.get(); }
+
+expert_cache::RoutingProfile* Engine::profile() {
+    if (compute_->offload) return compute_->offload->profile();
+    return compute_->profile ? &*compute_->profile : nullptr;
+}
 
 void Engine::request_ended() {
     if (compute_->offload) compute_->offload->between_requests();
@@ -172,8 +239,7 @@ void Engine::step(std::span<const Slice> slices, LogitsConsumer consumer, StepOb
                     .observer = observer};
     try {
         const DeviceStep devices(*compute_, *model_, step_tokens_.size());
-        compute_->ops.begin(step);
-        model_->forward(compute_->ops);
+        compute_->step(*model_, step);
     } catch (...) {
         for (const Slice& slice : slices) slice.sequence->abandon_step();
         throw;

@@ -35,6 +35,7 @@ std::int64_t context_or_default(std::int64_t context, const models::ModelConfig&
 /// Told while the model's bytes are brought into memory.
 using LoadProgress = FunctionRef<void(std::uint64_t done, std::uint64_t total)>;
 
+class DeviceForward;
 class Engine;
 class Offload;
 
@@ -98,8 +99,12 @@ class Engine {
     /// Between requests, while none runs: what devices hold may be shared out anew. Changes no result.
     void request_ended();
 
-    /// The experts on devices; null where the CPU computes all.
+    /// The experts on fake devices; null where there are none.
     Offload* offload();
+    /// The GPU that runs the steps; null where the CPU does.
+    DeviceForward* device();
+    /// What is counted of this run's routing; null where nothing is.
+    expert_cache::RoutingProfile* profile();
 
     /// Computes one step of at most window() tokens and appends them to their sequences. Logits of the wanted
     /// rows go to `consumer` in order; `row` counts all tokens of the step. Throws InvalidArgument for a
@@ -127,10 +132,10 @@ class Engine {
     EngineOptions options_;
     std::unique_ptr<models::Model> model_;
     std::optional<StateLayout> layout_;
-    std::unique_ptr<BlockPool> pool_;
     struct Compute;  ///< threads, operations, devices
     class DeviceStep;
     std::unique_ptr<Compute> compute_;
+    std::unique_ptr<BlockPool> pool_;  ///< goes before the device whose memory it may be
     std::vector<TokenId> step_tokens_;
     std::vector<std::int64_t> logits_rows_;
     std::vector<float> last_logits_;

@@ -18,6 +18,12 @@ namespace coterie::engine {
 
 /// Which devices hold experts, and how their cache goes about it.
 struct OffloadOptions {
+    /// A GPU that runs whole steps and holds experts with what memory is left; then there are no fake
+    /// devices.
+    std::optional<int> gpu;
+    /// The model's files were taken into memory, which the GPU may pin.
+    bool pins_host_memory = false;
+
     std::vector<FakeDeviceSpec> fake_devices;
     double ram_rate = 0;     ///< that fake devices and the CPU share, bytes per second; 0: no limit
     Clock* clock = nullptr;  ///< of the fake devices; null: real time. Outlives the engine

@@ -220,6 +220,19 @@ std::optional<ResidentExpert> ExpertCache::find(ExpertKey key) const {
                           .address = state_->at(place->device).slots.address(key.layer, place->slot)};
 }
 
+void ExpertCache::residents(std::int32_t device, std::int32_t layer,
+                            std::span<std::uint64_t> addresses) const {
+    const ResidencyEntry* entries = state_->residency.layer(layer);
+    const SlotTable& slots = state_->at(device).slots;
+    for (std::size_t e = 0; e < addresses.size(); ++e) {
+        const auto place = entries[e].find();
+        const bool here = place && place->device == device;
+        addresses[e] = here ? static_cast<std::uint64_t>(slots.address(layer, place->slot)) : 0;
+    }
+}
+
+std::uint32_t ExpertCache::version() const { return state_->residency.version(); }
+
 std::optional<ExpertLease> ExpertCache::acquire(ExpertKey key) const {
     while (const auto place = state_->residency.find(key)) {
         SlotTable& table = state_->at(place->device).slots;

@@ -117,6 +117,10 @@ class ExpertCache {
 
     /// Where an expert is resident now. Lock-free; valid until the running step ends.
     std::optional<ResidentExpert> find(ExpertKey key) const;
+    /// The same of a whole layer for one device: [experts] addresses, 0 where the expert is not there.
+    void residents(std::int32_t device, std::int32_t layer, std::span<std::uint64_t> addresses) const;
+    /// Changes whenever an answer of `find` or `residents` may have changed; to be read before them.
+    std::uint32_t version() const;
     /// The same for longer than a step.
     std::optional<ExpertLease> acquire(ExpertKey key) const;
     /// With exclusive residency, where RAM holds an expert, gate, up and down one after the other; null where

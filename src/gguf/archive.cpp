@@ -95,4 +95,12 @@ void Archive::prefault(FunctionRef<void(std::uint64_t)> progress) const {
     }
 }
 
+void Archive::take_into_memory(FunctionRef<void(std::uint64_t)> progress) const {
+    std::uint64_t before = 0;
+    for (const File& file : files_) {
+        file.take_into_memory([&](std::uint64_t done) { progress(before + done); });
+        before += file.bytes().size();
+    }
+}
+
 }  // namespace coterie::gguf

@@ -1,13 +1,18 @@
 #include "gguf/file.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <exception>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 #include <utility>
+#include <vector>
 
 #include "base/error.h"
 
@@ -20,6 +25,8 @@ namespace {
 
 // Large enough that a system call costs nothing beside reading it, small enough for a smooth progress bar.
 constexpr std::size_t kPrefaultBytes = std::size_t{32} << 20;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr unsigned kReaders = 8;
 
 class Descriptor {
   public:
@@ -82,6 +89,75 @@ void populate(std::span<const std::byte> bytes, const std::string& name) {
     touch(bytes);
 }
 
+/// Addresses for a mapping, on the boundary of a huge page, so that it can become one. Null where there are
+/// none; the rest of the reservation is given back.
+void* reserve_aligned(std::size_t size) {
+    const std::size_t whole = size + kHugePage;
+    void* reserved = ::mmap(nullptr, whole, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (reserved == MAP_FAILED)
+        fail(ErrorCode::OutOfMemory, "there are no {} bytes of addresses left for the file", size);
+    const auto begin = reinterpret_cast<std::uintptr_t>(reserved);
+    const std::uintptr_t aligned = (begin + kHugePage - 1) / kHugePage * kHugePage;
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const std::uintptr_t end = (aligned + size + page - 1) / page * page;
+    if (aligned > begin) ::munmap(reserved, aligned - begin);
+    if (begin + whole > end) ::munmap(reinterpret_cast<void*>(end), begin + whole - end);
+    return reinterpret_cast<void*>(aligned);
+}
+
+/// Reads pieces of a file into memory, one after the other, as many threads as call it.
+class PieceReader {
+  public:
+    PieceReader(int descriptor, std::span<std::byte> to) : descriptor_(descriptor), to_(to) {}
+
+    void run() {
+        while (!failed_.load()) {
+            const std::size_t begin = next_.fetch_add(kPieceBytes);
+            if (begin >= to_.size()) return;
+            read_piece(begin, std::min(kPieceBytes, to_.size() - begin));
+        }
+    }
+    std::uint64_t done() const { return done_.load(); }
+    bool failed() const { return failed_.load(); }
+
+    /// Lets the readers end early where an exception passes.
+    class Stop {
+      public:
+        explicit Stop(PieceReader& reader) : reader_(reader) {}
+        ~Stop() {
+            if (std::uncaught_exceptions() > 0) reader_.failed_ = true;
+        }
+        Stop(const Stop&) = delete;
+        Stop& operator=(const Stop&) = delete;
+
+      private:
+        PieceReader& reader_;
+    };
+
+  private:
+    static constexpr std::size_t kPieceBytes = std::size_t{16} << 20;
+
+    void read_piece(std::size_t begin, std::size_t count) {
+        for (std::size_t got = 0; got < count;) {
+            const ssize_t n =
+                ::pread(descriptor_, to_.data() + begin + got, count - got, static_cast<off_t>(begin + got));
+            if (n < 0 && errno == EINTR) continue;
+            if (n <= 0) {
+                failed_ = true;
+                return;
+            }
+            got += static_cast<std::size_t>(n);
+            done_ += static_cast<std::uint64_t>(n);
+        }
+    }
+
+    int descriptor_;
+    std::span<std::byte> to_;
+    std::atomic<std::size_t> next_{0};
+    std::atomic<std::uint64_t> done_{0};
+    std::atomic<bool> failed_{false};
+};
+
 }  // namespace
 
 void File::Unmap::operator()(void* address) const { ::munmap(address, bytes); }
@@ -92,7 +168,8 @@ File File::open(const std::filesystem::path& path) {
     if (descriptor.value() < 0) fail_system(name, "open the file");
     const std::size_t size = regular_file_size(descriptor.value(), name);
     if (size == 0) return {{}, std::move(name)};
-    void* address = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, descriptor.value(), 0);
+    void* address =
+        ::mmap(reserve_aligned(size), size, PROT_READ, MAP_SHARED | MAP_FIXED, descriptor.value(), 0);
     if (address == MAP_FAILED) fail_system(name, "map the file");
     // Decoding streams through all of it: where the file system can, pages of 2 MiB save its address
     // translation. A refused hint costs only speed.
@@ -115,6 +192,34 @@ void File::prefault(FunctionRef<void(std::uint64_t)> progress) const {
         done += count;
         progress(done);
     }
+}
+
+void File::take_into_memory(FunctionRef<void(std::uint64_t)> progress) const {
+    if (!mapping_) return;
+    const Descriptor descriptor(name_.c_str());
+    if (descriptor.value() < 0) fail_system(name_, "open the file");
+    if (regular_file_size(descriptor.value(), name_) != bytes_.size())
+        fail(ErrorCode::Io, "{}: the file has changed while it was open; start again", name_);
+    void* memory = ::mmap(mapping_.get(), bytes_.size(), PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    if (memory == MAP_FAILED) {
+        fail(ErrorCode::OutOfMemory, "{}: no memory for its {} bytes; use --load-mode mmap", name_,
+             bytes_.size());
+    }
+    ::madvise(memory, bytes_.size(), MADV_HUGEPAGE);
+    PieceReader reader(descriptor.value(), {static_cast<std::byte*>(memory), bytes_.size()});
+    {
+        std::vector<std::jthread> threads;  // joined also where `progress` throws
+        for (unsigned i = 0; i < std::clamp(std::thread::hardware_concurrency(), 1u, kReaders); ++i)
+            threads.emplace_back([&reader] { reader.run(); });
+        const PieceReader::Stop stop(reader);
+        while (reader.done() < bytes_.size() && !reader.failed()) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            progress(reader.done());
+        }
+    }
+    if (reader.failed()) fail(ErrorCode::Io, "{}: cannot read the file to its end; check the disk", name_);
+    ::mprotect(memory, bytes_.size(), PROT_READ);
 }
 
 }  // namespace coterie::gguf

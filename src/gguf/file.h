@@ -31,6 +31,13 @@ class File {
     /// exception from `progress` ends it. Throws Io where the disk cannot be read.
     void prefault(FunctionRef<void(std::uint64_t bytes_done)> progress) const;
 
+    /// Puts memory of this program's own in place of the mapping, with the same bytes at the same addresses:
+    /// in huge pages where the system has them, read by several threads. A GPU can read such memory directly
+    /// and the CPU reads it faster, but it counts as used, which a mapping does not. Nobody may read the
+    /// bytes meanwhile. Does nothing for lent bytes. Throws OutOfMemory with the mapping as it was, or Io,
+    /// and then the bytes are gone.
+    void take_into_memory(FunctionRef<void(std::uint64_t bytes_done)> progress) const;
+
   private:
     struct Unmap {
         std::size_t bytes;

@@ -2,14 +2,15 @@
 
 #include <algorithm>
 #include <limits>
-#include <sys/mman.h>
+#include <utility>
 
 #include "base/error.h"
 
 namespace coterie {
+namespace {
 
-BlockPool::BlockPool(std::uint64_t page_bytes, std::uint64_t budget_bytes) : page_bytes_(page_bytes) {
-    if (page_bytes == 0) return;
+std::unique_ptr<PageMemory> host_pages_for(std::uint64_t page_bytes, std::uint64_t budget_bytes) {
+    if (page_bytes == 0) return nullptr;
     const std::uint64_t pages =
         std::min<std::uint64_t>(budget_bytes / page_bytes, std::numeric_limits<PageId>::max());
     if (pages == 0) {
@@ -17,19 +18,22 @@ BlockPool::BlockPool(std::uint64_t page_bytes, std::uint64_t budget_bytes) : pag
              "a KV cache of {} bytes holds no page of {} bytes (64 tokens); give it more", budget_bytes,
              page_bytes);
     }
-    void* base = mmap(nullptr, pages * page_bytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (base == MAP_FAILED) {
-        fail(ErrorCode::OutOfMemory, "cannot reserve {} bytes for the KV cache; use a smaller context (-c)",
-             pages * page_bytes);
-    }
-    base_ = static_cast<std::byte*>(base);
-    references_.assign(pages, 0);
-    free_.reserve(pages);  // so that release never allocates
+    return make_host_pages(pages * page_bytes);
 }
 
-BlockPool::~BlockPool() {
-    if (base_) munmap(base_, references_.size() * page_bytes_);
+}  // namespace
+
+BlockPool::BlockPool(std::uint64_t page_bytes, std::uint64_t budget_bytes)
+    : BlockPool(page_bytes, host_pages_for(page_bytes, budget_bytes)) {}
+
+BlockPool::BlockPool(std::uint64_t page_bytes, std::unique_ptr<PageMemory> memory)
+    : page_bytes_(page_bytes), memory_(std::move(memory)) {
+    if (page_bytes == 0) return;
+    const std::uint64_t pages = memory_->bytes() / page_bytes;
+    COTERIE_CHECK(pages > 0 && pages <= std::numeric_limits<PageId>::max());
+    base_ = memory_->base();
+    references_.assign(pages, 0);
+    free_.reserve(pages);  // so that release never allocates
 }
 
 std::optional<PageId> BlockPool::acquire() {

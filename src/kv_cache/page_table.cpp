@@ -1,16 +1,16 @@
 #include "kv_cache/page_table.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/error.h"
 
 namespace coterie {
 
-void copy_rows(const StateLayout& layout, const std::byte* from, std::byte* to, std::int64_t rows) {
+void copy_rows(const StateLayout& layout, PageMemory& memory, const std::byte* from, std::byte* to,
+               std::int64_t rows) {
     for (const PagePart& part : layout.parts()) {
-        std::memcpy(to + part.offset, from + part.offset, part.row_bytes * static_cast<std::uint64_t>(rows));
+        memory.copy(to + part.offset, from + part.offset, part.row_bytes * static_cast<std::uint64_t>(rows));
     }
 }
 
@@ -40,7 +40,7 @@ void PageTable::grow(std::int64_t count) {
 
 void PageTable::make_private(std::int64_t page, std::int64_t rows) {
     const PageId copy = pool_->acquire().value();
-    copy_rows(*layout_, data(page), pool_->data(copy), rows);
+    copy_rows(*layout_, memory(), data(page), pool_->data(copy), rows);
     pool_->release(std::exchange(pages_[static_cast<std::size_t>(page)], copy));
     write_addresses(page);
 }

@@ -10,7 +10,8 @@
 namespace coterie {
 
 /// Copies the first `rows` rows of every part from one page to another.
-void copy_rows(const StateLayout& layout, const std::byte* from, std::byte* to, std::int64_t rows);
+void copy_rows(const StateLayout& layout, PageMemory& memory, const std::byte* from, std::byte* to,
+               std::int64_t rows);
 
 /// The pages of one sequence in order of position, each with a reference of its own in the pool, and for
 /// every head the addresses that attention reads: `[heads][capacity]`, one array a head.
@@ -23,6 +24,7 @@ class PageTable {
 
     std::int64_t size() const { return static_cast<std::int64_t>(pages_.size()); }
     std::byte* data(std::int64_t page) const { return pool_->data(id(page)); }
+    PageMemory& memory() const { return pool_->memory(); }
     PageId id(std::int64_t page) const { return pages_[static_cast<std::size_t>(page)]; }
     bool shared(std::int64_t page) const { return pool_->references(id(page)) > 1; }
 

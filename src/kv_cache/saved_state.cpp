@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <bit>
 #include <memory>
+#include <vector>
 #include <xxhash.h>
 
 #include "base/checked.h"
@@ -157,14 +158,14 @@ Header read_header(Reader& reader, const StateLayout& layout, std::uint64_t fing
     return header;
 }
 
-/// Calls `use` with the bytes of every row below `length`, in the order of the format.
-template <typename Pages, typename Use>
-void for_each_run(const StateLayout& layout, const Pages& pages, std::int64_t length, Use use) {
+/// Calls `use` with the address and size of every run of rows below `length`, in the order of the format.
+template <typename Use>
+void for_each_run(const StateLayout& layout, const PageTable& pages, std::int64_t length, Use use) {
     for (std::int64_t page = 0; page < pages.size(); ++page) {
         const std::int64_t rows = std::min(length - page * kPageTokens, kPageTokens);
         if (rows <= 0) return;
         for (const PagePart& part : layout.parts()) {
-            use(std::span(pages.data(page) + part.offset, part.row_bytes * static_cast<std::uint64_t>(rows)));
+            use(pages.data(page) + part.offset, part.row_bytes * static_cast<std::uint64_t>(rows));
         }
     }
 }
@@ -182,7 +183,12 @@ void SequenceState::save(ByteSink& sink, std::uint64_t fingerprint) const {
                                  .layout = layout_->fingerprint(),
                                  .length = length,
                                  .total_bytes = saved_bytes(*layout_, length, snapshots.size()).value()}));
-    for_each_run(*layout_, pages_, length_, [&](std::span<const std::byte> rows) { writer.write(rows); });
+    std::vector<std::byte> rows;
+    for_each_run(*layout_, pages_, length_, [&](const std::byte* from, std::uint64_t bytes) {
+        rows.resize(bytes);
+        pages_.memory().read(rows, from);
+        writer.write(rows);
+    });
     writer.write(std::as_bytes(recurrent_.span()));
     for (const auto& snapshot : snapshots) {
         writer.write(bytes_of(snapshot->position));
@@ -200,7 +206,12 @@ std::optional<SequenceState> SequenceState::restore(const StateLayout& layout, B
     const auto length = static_cast<std::int64_t>(header.length);
     if (!state.prepare(length)) return std::nullopt;
     state.advance(length);
-    for_each_run(layout, state.pages_, length, [&](std::span<std::byte> rows) { reader.read(rows); });
+    std::vector<std::byte> rows;
+    for_each_run(layout, state.pages_, length, [&](std::byte* to, std::uint64_t bytes) {
+        rows.resize(bytes);
+        reader.read(std::span(rows));
+        pool.memory().write(to, rows);
+    });
     reader.read(std::as_writable_bytes(state.recurrent_.span()));
     AlignedBuffer<float> kept(layout.recurrent_floats());
     std::int64_t previous = 0;

@@ -56,6 +56,9 @@ class SequenceState {
         return pages_.addresses(layout_->values(layer).first_head + head);
     }
 
+    /// The pages of the prepared positions, by their numbers in the pool.
+    const PageTable& pages() const { return pages_; }
+
     /// A prepared position's row: all kv heads, `layout().keys(layer).head_bytes` apart.
     std::byte* key_row(std::int64_t layer, std::int64_t position) {
         return row(layout_->keys(layer), position);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/forward/device_forward.h"
 #include "engine/offload.h"
 
 namespace coterie::cli::bench {
@@ -19,6 +20,17 @@ CacheUse combine(const CacheUse& a, const CacheUse& b, F f) {
             .streamed_bytes = f(a.streamed_bytes, b.streamed_bytes)};
 }
 
+CacheUse device_use(engine::DeviceForward& device) {
+    CacheUse use;
+    if (device.cache() == nullptr) return use;
+    const expert_cache::CacheStatistics cache = device.cache()->statistics();
+    use.hits = cache.hits;
+    use.misses = cache.misses;
+    use.uploaded_bytes = cache.devices.front().uploaded_bytes;
+    use.streamed_bytes = device.statistics().streamed_bytes;
+    return use;
+}
+
 }  // namespace
 
 double CacheUse::hit_rate() const {
@@ -27,6 +39,7 @@ double CacheUse::hit_rate() const {
 
 CacheUse cache_use(engine::Engine& engine) {
     CacheUse use;
+    if (engine.device() != nullptr) return device_use(*engine.device());
     if (engine.offload() == nullptr) return use;
     const expert_cache::CacheStatistics cache = engine.offload()->cache().statistics();
     const engine::HybridStatistics& did = engine.offload()->experts().statistics();

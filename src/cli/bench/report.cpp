@@ -18,7 +18,10 @@ std::vector<std::int64_t> nanoseconds(const Measurement& measurement) {
     return result;
 }
 
-const char* backends(const Setup& setup) { return setup.gpus > 0 ? "CPU, GPU experts" : "CPU"; }
+const char* backends(const Setup& setup) {
+    if (!setup.gpu.empty()) return "CUDA";
+    return setup.gpus > 0 ? "CPU, GPU experts" : "CPU";
+}
 
 /// Of all repetitions.
 double tokens_of(const Measurement& measurement) {
@@ -189,7 +192,9 @@ class Markdown final : public Report {
             setup_.model_type,
             human_bytes(setup_.model_bytes),
             human_parameters(setup_.model_parameters),
-            setup_.gpus > 0 ? "CPU+GPU" : "CPU",
+            !setup_.gpu.empty() ? "CUDA"
+            : setup_.gpus > 0   ? "CPU+GPU"
+                                : "CPU",
             std::to_string(setup_.threads),
             name_of(measurement.test),
             fmt::format("{:.2f} ± {:.2f}", rate.mean, rate.deviation),

@@ -22,6 +22,7 @@ struct Setup {
     std::int64_t batch = 0;
     std::int64_t window = 0;  ///< tokens of a prompt's step at most
     int gpus = 0;             ///< that hold experts
+    std::string gpu;          ///< that runs whole steps; empty: the CPU does
     std::string cache_policy;
     std::string cache_keys;
     std::string cache_values;

@@ -13,6 +13,7 @@
 #include "cli/command.h"
 #include "cli/flag_values.h"
 #include "cli/model_options.h"
+#include "engine/forward/device_forward.h"
 #include "engine/offload.h"
 #include "kernels/cpu/integer_peak.h"
 #include "kernels/cpu/memory_bandwidth.h"
@@ -78,6 +79,7 @@ bench::Setup describe(engine::Engine& engine, const ModelOptions& options) {
         setup.gpus = static_cast<int>(offload->options().fake_devices.size());
         setup.cache_policy = offload->options().policy;
     }
+    if (engine.device() != nullptr) setup.gpu = engine.device()->device_name();
     setup.cache_keys = options.cache_keys;
     setup.cache_values = options.cache_values;
     setup.cost = models::token_cost(engine.model());

@@ -21,18 +21,6 @@ using expert_cache::Strategy;
 constexpr std::int64_t kGridTokens = 64;
 constexpr std::int64_t kMostWindow = 1 << 20;
 
-/// Nothing for "auto".
-std::optional<std::int64_t> fixed_window(const std::string& value) {
-    if (value == "auto") return std::nullopt;
-    std::int64_t tokens = 0;
-    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), tokens);
-    if (error != std::errc() || end != value.data() + value.size() || tokens < 1 || tokens > kMostWindow) {
-        fail(ErrorCode::InvalidArgument, "--window {}: give auto or a number of tokens up to {}", value,
-             kMostWindow);
-    }
-    return tokens;
-}
-
 /// Tries placements for windows of different lengths; everything else is fixed.
 class Planning {
   public:
@@ -122,6 +110,17 @@ void widen_window(Planning& planning, RunPlan& plan, std::int64_t batch) {
 }
 
 }  // namespace
+
+std::optional<std::int64_t> fixed_window(const std::string& value) {
+    if (value == "auto") return std::nullopt;
+    std::int64_t tokens = 0;
+    const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), tokens);
+    if (error != std::errc() || end != value.data() + value.size() || tokens < 1 || tokens > kMostWindow) {
+        fail(ErrorCode::InvalidArgument, "--window {}: give auto or a number of tokens up to {}", value,
+             kMostWindow);
+    }
+    return tokens;
+}
 
 RunPlan plan_run(const gguf::Archive& archive, const ModelOptions& options, const CostSetting& costs,
                  expert_cache::DensePlace dense) {

@@ -34,6 +34,9 @@ struct RunPlan {
     PromptWindow window;
 };
 
+/// What --window says; nothing for "auto". Throws InvalidArgument.
+std::optional<std::int64_t> fixed_window(const std::string& value);
+
 /// Plans what the flags ask for. Measures the machine in about a second where `costs` leaves that open.
 /// Throws OutOfMemory with what a refused plan says, InvalidArgument naming a flag.
 RunPlan plan_run(const gguf::Archive& archive, const ModelOptions& options, const CostSetting& costs,

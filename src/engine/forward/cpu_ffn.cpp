@@ -8,23 +8,6 @@
 namespace coterie::engine {
 namespace {
 
-ExpertTensor tensor(const models::Matrix& weight) {
-    return {weight.type,
-            weight.data,
-            weight.row_bytes,
-            weight.columns,
-            weight.rows,
-            weight.scale,
-            weight.bias.empty() ? nullptr : weight.bias.data()};
-}
-
-ExpertTensor tensor(const models::ExpertMatrix& weight, std::int64_t expert) {
-    return {weight.type,           weight.data[static_cast<std::size_t>(expert)],
-            weight.row_bytes,      weight.columns,
-            weight.rows,           weight.scale(expert),
-            weight.bias_of(expert)};
-}
-
 bool quantised(DataType type) { return traits(type).uses_quantised_activation; }
 
 }  // namespace
@@ -39,7 +22,7 @@ void CpuOps::dense_ffn(const models::DenseFfn& ffn, models::Value x, models::Val
     for (std::int64_t t = 0; t < rows(); ++t) {
         plan_.contributions.push_back({static_cast<std::int32_t>(t), false, 1.0f});
     }
-    plan_.jobs.push_back({kNotRouted, tensor(ffn.gate), tensor(ffn.up), tensor(ffn.down),
+    plan_.jobs.push_back({kNotRouted, expert_tensor(ffn.gate), expert_tensor(ffn.up), expert_tensor(ffn.down),
                           models::FfnActivation::SwiGlu, 0, rows()});
     expert_pass_.run(kernels_, plan_, {inputs_.data(), static_cast<std::size_t>(rows())}, row(out, 0),
                      stride(out), out.width);
@@ -129,8 +112,9 @@ void CpuOps::plan_experts(const models::MoeFfn& ffn) {
         const std::int64_t count = expert_counts_[i + 1];
         expert_counts_[i + 1] += expert_counts_[i];
         if (count == 0) continue;
-        plan_.jobs.push_back({static_cast<std::int32_t>(e), tensor(ffn.gate, e), tensor(ffn.up, e),
-                              tensor(ffn.down, e), ffn.activation, expert_counts_[i], count});
+        plan_.jobs.push_back({static_cast<std::int32_t>(e), expert_tensor(ffn.gate, e),
+                              expert_tensor(ffn.up, e), expert_tensor(ffn.down, e), ffn.activation,
+                              expert_counts_[i], count});
     }
     plan_.per_token = routing.used + (ffn.shared ? 1 : 0);
     plan_.tokens.resize(static_cast<std::size_t>(rows() * plan_.per_token));
@@ -154,8 +138,8 @@ void CpuOps::add_shared_expert(const models::MoeFfn& ffn) {
             static_cast<std::int32_t>(first + t), ffn.shared_gate.has_value(),
             shared_weights_[static_cast<std::size_t>(t)]};
     }
-    plan_.jobs.push_back({kNotRouted, tensor(ffn.shared->gate), tensor(ffn.shared->up),
-                          tensor(ffn.shared->down), ffn.activation, first, rows()});
+    plan_.jobs.push_back({kNotRouted, expert_tensor(ffn.shared->gate), expert_tensor(ffn.shared->up),
+                          expert_tensor(ffn.shared->down), ffn.activation, first, rows()});
 }
 
 }  // namespace coterie::engine

@@ -37,6 +37,23 @@ void add_contribution(const cpu::KernelTable& kernels, const Contribution& contr
 
 }  // namespace
 
+ExpertTensor expert_tensor(const models::Matrix& weight) {
+    return {weight.type,
+            weight.data,
+            weight.row_bytes,
+            weight.columns,
+            weight.rows,
+            weight.scale,
+            weight.bias.empty() ? nullptr : weight.bias.data()};
+}
+
+ExpertTensor expert_tensor(const models::ExpertMatrix& weight, std::int64_t expert) {
+    return {weight.type,           weight.data[static_cast<std::size_t>(expert)],
+            weight.row_bytes,      weight.columns,
+            weight.rows,           weight.scale(expert),
+            weight.bias_of(expert)};
+}
+
 void combine_outputs(ThreadPool& pool, const cpu::KernelTable& kernels, const ExpertPlan& plan,
                      std::span<const float* const> outputs, float* out, std::int64_t out_stride,
                      std::int64_t rows, std::int64_t output_width) {

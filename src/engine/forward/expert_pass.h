@@ -23,6 +23,9 @@ struct ExpertTensor {
     const float* bias;  ///< [rows] or null
 };
 
+ExpertTensor expert_tensor(const models::Matrix& weight);
+ExpertTensor expert_tensor(const models::ExpertMatrix& weight, std::int64_t expert);
+
 /// In place of an expert's number: a shared expert or a dense layer, which every token uses.
 inline constexpr std::int32_t kNotRouted = -1;
 
@@ -76,6 +79,8 @@ class ExpertPass {
         bool keep_values;
     };
     ExpertPass(ThreadPool& pool, const Capacity& capacity);
+
+    ThreadPool& pool() const { return pool_; }
 
     /// inputs[t] and out + t * out_stride belong to row t of the step.
     void run(const cpu::KernelTable& kernels, const ExpertPlan& plan, std::span<const ActivationRow> inputs,

@@ -85,9 +85,16 @@ class Residency {
 
     std::optional<Placement> find(ExpertKey key) const { return at(key).find(); }
     void publish(ExpertKey key, std::int32_t device, std::int32_t slot) {
-        at(key).publish({.device = device, .slot = slot, .version = ++version_});
+        at(key).publish({.device = device, .slot = slot, .version = version_.fetch_add(1) + 1});
     }
-    void withdraw(ExpertKey key) { at(key).withdraw(); }
+    void withdraw(ExpertKey key) {
+        at(key).withdraw();
+        version_.fetch_add(1);
+    }
+
+    /// Differs once anything was published or withdrawn. Read before the table it says at least what the
+    /// table says.
+    std::uint32_t version() const { return version_.load(); }
 
     bool contains(ExpertKey key) const {
         if (key.layer < 0 || static_cast<std::size_t>(key.layer) + 1 >= first_.size()) return false;
@@ -98,7 +105,7 @@ class Residency {
   private:
     std::vector<std::size_t> first_;  ///< [layers + 1]
     std::unique_ptr<ResidencyEntry[]> entries_;
-    std::uint32_t version_ = 0;
+    std::atomic<std::uint32_t> version_{0};
 };
 
 }  // namespace coterie::expert_cache

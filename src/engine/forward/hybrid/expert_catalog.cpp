@@ -85,7 +85,8 @@ expert_cache::HostExpert ExpertCatalog::source(expert_cache::ExpertKey key) cons
     const models::MoeFfn* ffn = layer(key.layer);
     COTERIE_CHECK(ffn != nullptr);
     return {
-        .pieces = {piece(ffn->gate, key.expert), piece(ffn->up, key.expert), piece(ffn->down, key.expert)}};
+        .pieces = {piece(ffn->gate, key.expert), piece(ffn->up, key.expert), piece(ffn->down, key.expert)},
+        .memory = host_memory_};
 }
 
 }  // namespace coterie::engine

@@ -44,6 +44,8 @@ class ExpertCatalog {
     std::int32_t kind_count() const { return kind_count_; }
 
     expert_cache::HostExpert source(expert_cache::ExpertKey key) const;
+    /// Whether the bytes stand in memory that devices read directly.
+    void set_host_memory(expert_cache::HostMemory memory) { host_memory_ = memory; }
 
   private:
     void add(int layer, const models::MoeFfn& ffn);
@@ -55,6 +57,7 @@ class ExpertCatalog {
     std::vector<std::int32_t> kinds_;
     std::int32_t kind_count_ = 0;
     std::int64_t experts_ = 0;
+    expert_cache::HostMemory host_memory_ = expert_cache::HostMemory::Pageable;
 };
 
 }  // namespace coterie::engine

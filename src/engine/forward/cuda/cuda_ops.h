@@ -1,0 +1,185 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "engine/forward/cuda/device_weights.h"
+#include "engine/forward/cuda/host_mailbox.h"
+#include "engine/forward/cuda/resident_table.h"
+#include "engine/forward/cuda/step_block.h"
+#include "kernels/cuda/matmul.h"
+#include "kernels/cuda/moe.h"
+#include "kv_cache/page_memory.h"
+#include "kv_cache/state_layout.h"
+#include "models/model.h"
+
+namespace coterie::engine {
+
+/// The operations of a forward pass as kernels on a stream. A call queues; nothing has happened when it
+/// returns. Used both to record a graph and to run steps that have none.
+///
+/// Small operations wait for what follows them: an addition for the norm that reads it, norms and rotations
+/// of queries and keys for the attention. So a layer takes about twelve kernels.
+class CudaOps final : public models::LayerOps {
+  public:
+    struct Parts {
+        CudaDevice& device;
+        CudaStream& stream;
+        const models::Model& model;
+        const WeightList& list;
+        const DeviceWeights& weights;
+        const HostMailbox& mailbox;
+        const ResidentTable& residents;
+    };
+    CudaOps(const Parts& parts, DeviceArena& arena, std::int64_t max_tokens, std::int64_t logits_rows,
+            std::int64_t context);
+
+    /// Where the layers' keys and values lie.
+    void set_state(const StateLayout& layout, std::byte* pages);
+
+    /// What the following operations work on.
+    struct StepView {
+        const StepBlock* block;
+        std::int64_t tokens;
+        std::int64_t logits;  ///< rows that want logits
+        bool all_logits;      ///< they are all rows
+        std::int32_t pages;   ///< of the longest sequence, at least
+    };
+    void begin(const StepView& view);
+    /// Called by `moe_ffn` before its experts: where a prompt's missing ones are brought in.
+    void on_experts(std::function<void(int layer)> before, std::function<void(int layer)> after) {
+        before_experts_ = std::move(before);
+        after_experts_ = std::move(after);
+    }
+
+    float* residual() { return row_of(parts_.model.residual); }
+    std::int64_t residual_stride() const { return stride(parts_.model.residual); }
+    /// Rows [first, first + count) of those that want logits: from the residual stream to `logits_buffer`.
+    void queue_logits(std::int64_t first, std::int64_t count);
+    const float* logits_buffer() const { return logits_; }
+    std::int64_t logits_rows() const { return logits_rows_; }
+    /// Zeroes the counters of a step; queued before its first layer.
+    void queue_begin();
+    void queue_finish();
+
+    void embed(const models::Matrix& table, models::Value out) override;
+    void rms_norm(models::Value x, const models::Vector& weight, float epsilon, models::Value out) override;
+    void project(models::Value x, std::span<const models::Projection> projections) override;
+    void project_heads(const models::ExpertMatrix&, models::Value, std::int64_t, std::int64_t, models::Value,
+                       std::int64_t) override;
+    void add(models::Value x, models::Value y) override;
+    void rope(models::Value x, std::int64_t head_width, std::int64_t offset,
+              const models::Rope& rope) override;
+    void copy_heads(models::Value, std::int64_t, std::int64_t, models::Value, std::int64_t, std::int64_t,
+                    std::int64_t, std::int64_t) override;
+    void attention(int layer, const models::Attention& attention, models::Value queries, models::Value keys,
+                   models::Value values, models::Value out) override;
+    void sigmoid_gate(models::Value, models::Value) override;
+    void delta_net(int, const models::DeltaNet&, models::Value, models::Value, models::Value, models::Value,
+                   models::Value) override;
+    void dense_ffn(const models::DenseFfn& ffn, models::Value x, models::Value out) override;
+    void moe_ffn(int layer, const models::MoeFfn& ffn, models::Value x, models::Value out) override;
+    void layer_done(int layer, models::Value residual) override;
+    void logits(models::Value x, const models::Vector& norm, float epsilon,
+                const models::Matrix& output) override;
+
+  private:
+    /// A scratch matrix and its quantised form.
+    struct Buffer {
+        float* data = nullptr;
+        std::int64_t width = 0;
+        std::int64_t stride = 0;
+        cuda::ActivationBuffer quantised;
+        bool quantised_now = false;  ///< belongs to the present content
+    };
+    /// What is to be done to heads of a value before it is read.
+    struct HeadWork {
+        const models::Vector* norm = nullptr;
+        float epsilon = 0.0f;
+        const models::Rope* rope = nullptr;
+        std::int64_t head_width = 0;
+    };
+
+    Buffer take_buffer(DeviceArena& arena, std::int64_t rows, std::int64_t width) const;
+    void take_sorted(DeviceArena& arena, std::int64_t pairs, std::int64_t experts);
+    Buffer& buffer(models::Value value) { return values_[static_cast<std::size_t>(value.index)]; }
+    HeadWork& head_work(models::Value value) { return head_work_[static_cast<std::size_t>(value.index)]; }
+    float* row_of(models::Value value) { return buffer(value).data; }
+    std::int64_t stride(models::Value value) const {
+        return values_[static_cast<std::size_t>(value.index)].stride;
+    }
+    cuda::Rows rows(const Buffer& of) const {
+        return {of.data, of.stride, static_cast<std::int32_t>(view_.tokens),
+                static_cast<std::int32_t>(of.width)};
+    }
+    cuda::StreamHandle handle() const { return parts_.stream.handle(); }
+    cuda::StepCounters counters() const {
+        return {view_.block->number(), missing_, routed_, routed_experts_, routed_weights_};
+    }
+    cuda::CachePages cache_of(int layer) const;
+
+    void settle(models::Value value);
+    void flush_add();
+    /// The quantised form and the values of x, formed if they are not there.
+    cuda::Activations inputs(Buffer& x, bool quantised);
+    cuda::MatmulJob job(const models::Matrix& matrix, float* out, std::int64_t out_stride) const;
+    void multiply(Buffer& x, std::span<const models::Matrix* const> matrices, std::span<float* const> outs,
+                  std::span<const std::int64_t> strides);
+    void run_ffn(const models::DenseFfn& ffn, models::FfnActivation activation, Buffer& x, float* out,
+                 std::int64_t out_stride);
+    void run_router(int layer, const models::MoeFfn& ffn, Buffer& x);
+    void run_experts(const models::MoeFfn& ffn, Buffer& x);
+    /// The chosen pairs by expert where that pays: a prompt's, of which experts have several each.
+    cuda::SortedPairs sort_pairs(const cpu::Routing& routing);
+    void gate_experts(const models::MoeFfn& ffn, const Buffer& hidden, std::int64_t pairs);
+    void run_gate_up(const models::MoeFfn& ffn, Buffer& x, const Buffer& hidden);
+    void run_gate_and_up(const models::MoeFfn& ffn, Buffer& x, const Buffer& hidden,
+                         const cuda::SortedPairs& sorted);
+    /// Where a weight's matrices stand in slots, its shape, scales and biases.
+    template <typename Args>
+    void set_matrix(const models::ExpertMatrix& weight, std::uint64_t offset, int i, Args& args) const;
+
+    Parts parts_;
+    const std::int64_t max_tokens_;
+    const std::int64_t logits_rows_;
+    StepView view_{};
+    const StateLayout* layout_ = nullptr;
+    std::byte* pages_ = nullptr;
+    std::function<void(int)> before_experts_;
+    std::function<void(int)> after_experts_;
+
+    std::vector<Buffer> values_;
+    std::vector<HeadWork> head_work_;
+    std::optional<std::pair<models::Value, models::Value>> pending_add_;
+
+    Buffer dense_hidden_;
+    float* dense_up_ = nullptr;
+    Buffer expert_hidden_;  ///< rows: pairs; `data` holds gate and behind it up
+    float* expert_rows_ = nullptr;
+    std::int64_t expert_row_stride_ = 0;
+    float* shared_rows_ = nullptr;
+    float* shared_gates_ = nullptr;
+    float* router_logits_ = nullptr;
+    std::int64_t router_stride_ = 0;
+    std::int32_t* chosen_ = nullptr;
+    float* weights_ = nullptr;
+    std::uint64_t* slots_ = nullptr;
+    cuda::SortedPairs sorted_;          ///< memory alone
+    std::uint32_t* missing_ = nullptr;  ///< [layers], and behind it routed_
+    std::uint32_t* routed_ = nullptr;
+    std::int32_t* routed_experts_ = nullptr;  ///< [layers][max_tokens][used]
+    float* routed_weights_ = nullptr;
+    float* partials_ = nullptr;
+    std::int64_t partial_floats_ = 0;
+    std::uint32_t* arrivals_ = nullptr;
+    Buffer gathered_;
+    float* logits_ = nullptr;
+    const models::Vector* output_norm_ = nullptr;
+    float output_epsilon_ = 0.0f;
+    const models::Matrix* output_ = nullptr;
+};
+
+}  // namespace coterie::engine

@@ -1,0 +1,130 @@
+#include "engine/forward/cuda/miss_server.h"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <limits>
+#include <optional>
+#include <thread>
+
+#include "base/error.h"
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace coterie::engine {
+namespace {
+
+constexpr int kPollsPerCheck = 1 << 14;
+
+void pause() {
+#if defined(__x86_64__)
+    _mm_pause();
+#endif
+}
+
+}  // namespace
+
+MissServer::MissServer(const WeightList& list, const HostMailbox& mailbox, const ResidentTable& residents,
+                       ExpertPass& pass, std::int64_t max_tokens, std::int64_t width)
+    : list_(list),
+      mailbox_(mailbox),
+      residents_(residents),
+      pass_(pass),
+      max_tokens_(max_tokens),
+      width_(width),
+      inputs_(static_cast<std::size_t>(max_tokens)) {
+    std::int64_t experts = 0;
+    std::int64_t used = 0;
+    for (const models::MoeFfn* ffn : list.experts) {
+        if (ffn == nullptr) continue;
+        experts = std::max(experts, ffn->routing.experts);
+        used = std::max(used, ffn->routing.used);
+    }
+    counts_.resize(static_cast<std::size_t>(experts + 1));
+    plan_.jobs.reserve(static_cast<std::size_t>(experts));
+    plan_.tokens.reserve(static_cast<std::size_t>(max_tokens * used));
+    plan_.per_token = 0;
+}
+
+void MissServer::serve(std::uint64_t number, std::int64_t tokens, expert_cache::ExpertCache* cache,
+                       const std::function<void()>& check, DeviceForwardStatistics& statistics) {
+    const cuda::Mailbox& mailbox = mailbox_.view();
+    const ThreadPool::Awake awake(pass_.pool());
+    for (int polls = 1;; ++polls) {
+        const std::uint64_t request = *mailbox.request;
+        if (request > answered_) {
+            std::atomic_thread_fence(std::memory_order_acquire);
+            answer(static_cast<int>(request % cuda::kEpochsPerStep) - 1, tokens, cache, statistics);
+            std::atomic_thread_fence(std::memory_order_release);
+            *mailbox.reply = answered_ = request;
+            continue;
+        }
+        if (*mailbox.done >= number) break;
+        if (polls % kPollsPerCheck == 0) check();
+        pause();
+    }
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (*mailbox.failed / cuda::kEpochsPerStep == number) {
+        fail(ErrorCode::Internal,
+             "the CPU did not answer the GPU within a second; the machine may be overloaded");
+    }
+}
+
+void MissServer::release() { *mailbox_.view().reply = std::numeric_limits<std::uint64_t>::max(); }
+
+void MissServer::recover() {
+    answered_ = *mailbox_.view().request;
+    *mailbox_.view().reply = answered_;
+}
+
+void MissServer::answer(int layer, std::int64_t tokens, expert_cache::ExpertCache* cache,
+                        DeviceForwardStatistics& statistics) {
+    const auto start = std::chrono::steady_clock::now();
+    plan(layer, tokens);
+    const models::MoeFfn& ffn = *list_.experts[static_cast<std::size_t>(layer)];
+    for (std::int64_t t = 0; t < tokens; ++t)
+        inputs_[static_cast<std::size_t>(t)] = mailbox_.input(t, ffn.gate.columns);
+    statistics.missed += plan_.tokens.size();
+    ++statistics.layers_with_misses;
+    std::optional<expert_cache::CpuReading::Scope> reading;
+    if (cache != nullptr) reading.emplace(cache->cpu_reading());
+    pass_.compute(cpu::kernels(), plan_, plan_.jobs, {inputs_.data(), static_cast<std::size_t>(tokens)},
+                  mailbox_.view().outputs, width_);
+    statistics.cpu_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// The missing pairs of a layer, sorted by expert; the mailbox learns each pair's row.
+void MissServer::plan(int layer, std::int64_t tokens) {
+    const models::MoeFfn& ffn = *list_.experts[static_cast<std::size_t>(layer)];
+    const std::int64_t used = ffn.routing.used;
+    const std::span<const std::uint64_t> slots = residents_.host_layer(layer);
+    const std::int32_t* experts = mailbox_.view().experts + layer * max_tokens_ * used;
+    const auto missing = [&](std::int64_t pair) {
+        return slots[static_cast<std::size_t>(experts[pair])] == 0;
+    };
+    std::fill(counts_.begin(), counts_.end(), 0);
+    for (std::int64_t pair = 0; pair < tokens * used; ++pair) {
+        if (missing(pair)) ++counts_[static_cast<std::size_t>(experts[pair]) + 1];
+    }
+    plan_.jobs.clear();
+    for (std::int64_t e = 0; e < ffn.routing.experts; ++e) {
+        const auto i = static_cast<std::size_t>(e);
+        const std::int64_t count = counts_[i + 1];
+        counts_[i + 1] += counts_[i];
+        if (count == 0) continue;
+        plan_.jobs.push_back({static_cast<std::int32_t>(e), expert_tensor(ffn.gate, e),
+                              expert_tensor(ffn.up, e), expert_tensor(ffn.down, e), ffn.activation,
+                              counts_[i], count});
+    }
+    plan_.tokens.resize(static_cast<std::size_t>(counts_[static_cast<std::size_t>(ffn.routing.experts)]));
+    for (std::int64_t pair = 0; pair < tokens * used; ++pair) {
+        if (!missing(pair)) continue;
+        const std::int64_t place = counts_[static_cast<std::size_t>(experts[pair])]++;
+        plan_.tokens[static_cast<std::size_t>(place)] = static_cast<std::int32_t>(pair / used);
+        mailbox_.view().rows[pair] = static_cast<std::int32_t>(place);
+    }
+}
+
+}  // namespace coterie::engine

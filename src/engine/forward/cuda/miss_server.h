@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "engine/forward/cuda/host_mailbox.h"
+#include "engine/forward/cuda/resident_table.h"
+#include "engine/forward/device_forward.h"
+#include "engine/forward/expert_pass.h"
+#include "expert_cache/expert_cache.h"
+
+namespace coterie::engine {
+
+/// The host's part of a step: computes the experts that the device asks for, layer by layer, until the step
+/// is done.
+class MissServer {
+  public:
+    MissServer(const WeightList& list, const HostMailbox& mailbox, const ResidentTable& residents,
+               ExpertPass& pass, std::int64_t max_tokens, std::int64_t width);
+
+    /// Returns when the device has finished step `number` of `tokens` rows. `check` is called now and then
+    /// and throws where the device has failed. Throws Internal where an answer came too late.
+    void serve(std::uint64_t number, std::int64_t tokens, expert_cache::ExpertCache* cache,
+               const std::function<void()>& check, DeviceForwardStatistics& statistics);
+    /// Lets a device that waits go on, with wrong results, so that it can be drained; then `recover`.
+    void release();
+    void recover();
+
+  private:
+    void answer(int layer, std::int64_t tokens, expert_cache::ExpertCache* cache,
+                DeviceForwardStatistics& statistics);
+    void plan(int layer, std::int64_t tokens);
+
+    const WeightList& list_;
+    const HostMailbox& mailbox_;
+    const ResidentTable& residents_;
+    ExpertPass& pass_;
+    const std::int64_t max_tokens_;
+    const std::int64_t width_;
+    std::uint64_t answered_ = 0;  ///< epoch
+    ExpertPlan plan_;
+    std::vector<ActivationRow> inputs_;
+    std::vector<std::int64_t> counts_;  ///< [experts + 1]
+};
+
+}  // namespace coterie::engine

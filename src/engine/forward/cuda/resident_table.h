@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/forward/cuda/device_arena.h"
+#include "engine/forward/weight_collector.h"
+#include "expert_cache/expert_cache.h"
+
+namespace coterie::engine {
+
+/// Where a layer's experts stand in the device's memory, for kernels: a copy of the cache's table as of a
+/// step's begin. The step's epoch in the cache keeps every slot that the copy names as it is.
+class ResidentTable {
+  public:
+    ResidentTable(CudaDevice& device, DeviceArena& arena, const WeightList& list);
+
+    /// Queues the copy where the cache's table has changed.
+    void refresh(const expert_cache::ExpertCache& cache, Stream& stream);
+    /// Names other addresses for one layer, for this step only: what a prompt streams.
+    std::span<std::uint64_t> edit(int layer);
+    void send_layer(int layer, Stream& stream);
+    void forget() { fresh_ = false; }
+
+    /// [experts], on the device.
+    const std::uint64_t* layer(int layer) const { return device_ + first_[static_cast<std::size_t>(layer)]; }
+    /// [experts]: what the device reads.
+    std::span<const std::uint64_t> host_layer(int layer) const;
+
+  private:
+    std::span<std::uint64_t> row(int layer) const;
+
+    std::vector<std::int64_t> first_;  ///< [layers + 1]
+    std::unique_ptr<PinnedMemory> host_;
+    std::uint64_t* device_ = nullptr;
+    std::uint32_t version_ = 0;
+    bool fresh_ = false;
+};
+
+}  // namespace coterie::engine

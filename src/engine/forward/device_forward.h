@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/forward/expert_pass.h"
+#include "engine/forward/step.h"
+#include "expert_cache/cache_options.h"
+#include "expert_cache/expert_cache.h"
+#include "expert_cache/profile.h"
+#include "kv_cache/page_memory.h"
+#include "models/model.h"
+
+namespace coterie::engine {
+
+/// What a forward pass on a device is made for.
+struct DeviceForwardOptions {
+    int device = 0;
+    std::uint64_t memory_limit =
+        0;                          ///< bytes of the device that may be used; 0: what is free, less a reserve
+    std::int64_t max_tokens = 512;  ///< of a step
+    std::int64_t context = 4096;    ///< positions of all sequences together
+    std::uint64_t page_bytes = 0;   ///< of the KV cache
+    std::uint64_t pages = 0;        ///< of the KV cache; they are taken from the same memory
+
+    /// The files' bytes, where they are this program's own memory and may be pinned; else empty.
+    std::vector<std::span<const std::byte>> host_memory;
+
+    expert_cache::PolicyFactory policies;
+    expert_cache::CacheOptions cache;  ///< `bytes` is filled in
+    expert_cache::Learning learning = expert_cache::Learning::On;
+    expert_cache::RoutingProfile* profile = nullptr;  ///< counts what is learnt from; null: nothing does
+};
+
+/// Where a device's memory went.
+struct DeviceMemoryUse {
+    std::uint64_t dense_bytes = 0;      ///< weights that every token needs
+    std::uint64_t state_bytes = 0;      ///< KV cache
+    std::uint64_t workspace_bytes = 0;  ///< of steps
+    std::uint64_t slot_bytes = 0;       ///< experts
+};
+
+/// Counts since the start.
+struct DeviceForwardStatistics {
+    std::uint64_t steps = 0;
+    std::uint64_t routed = 0;  ///< (token, layer, expert) uses
+    std::uint64_t missed = 0;  ///< of them, computed by the CPU
+    std::uint64_t layers_with_misses = 0;
+    double cpu_seconds = 0;            ///< that the CPU took for them
+    double step_seconds = 0;           ///< of all steps of at most 8 tokens, from launch to end
+    double host_seconds = 0;           ///< beside that, before and after
+    std::uint64_t streamed_bytes = 0;  ///< of prompts' experts, over the link
+};
+
+/// Whole steps of a model on one device: dense weights and the KV cache live there, experts in its cache, and
+/// what the cache lacks the CPU computes beside it. Results are those of `CpuOps`, bit for bit.
+class DeviceForward {
+  public:
+    virtual ~DeviceForward() = default;
+
+    /// Memory of the device for `options.pages` pages of the KV cache; once.
+    virtual std::unique_ptr<PageMemory> take_pages() = 0;
+    virtual void step(const Step& step) = 0;
+
+    virtual expert_cache::ExpertCache* cache() = 0;  ///< null for a model without routed experts
+    virtual DeviceMemoryUse memory_use() const = 0;
+    virtual const DeviceForwardStatistics& statistics() const = 0;
+    virtual std::string device_name() const = 0;
+    /// Whether the device reads experts from RAM without a copy in between.
+    virtual bool reads_host_memory() const = 0;
+};
+
+/// Empty where the model can run on a device; else the part of it that only the CPU computes so far, for one
+/// line to the user.
+std::string unsupported_on_device(const models::Model& model);
+
+/// Copies the dense weights and allocates everything that steps need. Throws Unsupported where no backend is
+/// built in or the model cannot run there, OutOfMemory where it does not fit. `model` and `pass` must outlive
+/// it.
+std::unique_ptr<DeviceForward> make_device_forward(const models::Model& model, ExpertPass& pass,
+                                                   DeviceForwardOptions options);
+
+}  // namespace coterie::engine

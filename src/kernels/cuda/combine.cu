@@ -1,0 +1,96 @@
+#include "kernels/cuda/device/overlap.cuh"
+#include "kernels/cuda/device/transcendental.cuh"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/moe.h"
+
+namespace coterie::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kFinishThreads = 1024;
+constexpr std::uint64_t kPatienceNanoseconds = 900'000'000;
+
+__device__ std::uint64_t nanoseconds_now() {
+    std::uint64_t now = 0;
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    return now;
+}
+
+/// One thread waits for the host's answer to a layer, or, where it does not come, says so and goes on.
+__device__ void await_reply(const Mailbox& mailbox, std::uint64_t epoch) {
+    const std::uint64_t begin = nanoseconds_now();
+    while (*mailbox.reply < epoch) {
+        if (nanoseconds_now() - begin < kPatienceNanoseconds) continue;
+        *mailbox.failed = epoch;
+        __threadfence_system();
+        return;
+    }
+    __threadfence_system();
+}
+
+/// A pair's output, wherever it was computed.
+__device__ float value_of(const CombineArgs& args, std::int64_t pair, int column) {
+    if (args.slots[pair] != 0) return args.rows[pair * args.stride + column];
+    const std::int64_t row = __ldcv(args.mailbox.rows + pair);
+    return __ldcv(args.mailbox.outputs + row * args.out.width + column);
+}
+
+__global__ void __launch_bounds__(kThreads) combine_kernel(const CombineArgs args) {
+    await_previous();
+    const std::int64_t token = blockIdx.y;
+    const bool missing = args.counters.missing != nullptr && args.counters.missing[args.layer] > 0;
+    if (missing) {
+        if (threadIdx.x == 0) {
+            const std::uint64_t epoch =
+                *args.counters.step * kEpochsPerStep + static_cast<unsigned>(args.layer) + 1;
+            await_reply(args.mailbox, epoch);
+        }
+        __syncthreads();
+    }
+    const int column = static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
+    if (column >= args.out.width) return;
+    const std::int64_t first = token * args.used;
+    float sum = 0.0f;
+    if (!missing) {
+#pragma unroll 8
+        for (int rank = 0; rank < args.used; ++rank)
+            sum =
+                __fmaf_rn(args.weights[first + rank], args.rows[(first + rank) * args.stride + column], sum);
+    } else {
+        for (int rank = 0; rank < args.used; ++rank)
+            sum = __fmaf_rn(args.weights[first + rank], value_of(args, first + rank, column), sum);
+    }
+    if (args.shared != nullptr) {
+        const float value = args.shared[token * args.out.stride + column];
+        sum = args.shared_gate != nullptr ? __fmaf_rn(law_sigmoid(args.shared_gate[token]), value, sum)
+                                          : __fadd_rn(sum, value);
+    }
+    args.out.data[token * args.out.stride + column] = sum;
+}
+
+__global__ void __launch_bounds__(kFinishThreads) finish_kernel(const FinishArgs args) {
+    await_previous();
+    const std::int64_t total = static_cast<std::int64_t>(args.layers) * args.pairs;
+    for (std::int64_t i = threadIdx.x; i < total; i += kFinishThreads) {
+        const std::int64_t at = i / args.pairs * args.layer_pairs + i % args.pairs;
+        args.mailbox.experts[at] = args.counters.experts[at];
+        args.mailbox.weights[at] = args.counters.weights[at];
+    }
+    __threadfence_system();
+    __syncthreads();
+    if (threadIdx.x == 0) *args.mailbox.done = *args.counters.step;
+}
+
+}  // namespace
+
+void combine(const CombineArgs& args, StreamHandle stream) {
+    const dim3 grid(static_cast<unsigned>((args.out.width + kThreads - 1) / kThreads),
+                    static_cast<unsigned>(args.out.rows));
+    launch("combine", combine_kernel, {grid, kThreads}, stream, args);
+}
+
+void finish_step(const FinishArgs& args, StreamHandle stream) {
+    launch("finish_step", finish_kernel, {dim3(1), kFinishThreads}, stream, args);
+}
+
+}  // namespace coterie::cuda

@@ -1,0 +1,89 @@
+#pragma once
+
+#include "kernels/cuda/device/float_numbers.cuh"
+#include "kernels/cuda/device/float_tile_kernels.cuh"
+#include "kernels/cuda/device/lanes.cuh"
+#include "kernels/cuda/device/overlap.cuh"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/matmul.h"
+
+/// The kernels of F32, F16 and BF16 weights: a warp a row, the law's 32 lanes are the warp's.
+namespace coterie::cuda {
+
+inline constexpr int kFloatThreads = 128;
+inline constexpr int kFloatRows = kFloatThreads / 32;
+
+template <typename Number>
+__device__ __forceinline__ float float_row_product(const std::byte* row, int columns, const float* x) {
+    const auto* weights = reinterpret_cast<const Number*>(row);
+    return warp_dot(
+        columns, [=](int i) { return number(weights[i]); }, [=](int i) { return x[i]; });
+}
+
+template <typename Number>
+__global__ void __launch_bounds__(kFloatThreads) float_matmul(const MatmulArgs args) {
+    int strip = static_cast<int>(blockIdx.x);
+    int j = 0;
+    while (strip >= (args.jobs[j].rows + kFloatRows - 1) / kFloatRows) {
+        strip -= (args.jobs[j].rows + kFloatRows - 1) / kFloatRows;
+        ++j;
+    }
+    const MatmulJob& job = args.jobs[j];
+    const int row = strip * kFloatRows + warp_index();
+    if (row >= job.rows) return;
+    const std::int64_t token = blockIdx.y;
+    prefetch(reinterpret_cast<const std::uint8_t*>(job.weights) + row * job.row_bytes,
+             static_cast<unsigned>(job.row_bytes), threadIdx.x % 32, 32);
+    await_previous();
+    float value = float_row_product<Number>(job.weights + row * job.row_bytes, args.columns,
+                                            args.x.values + token * args.x.value_stride);
+    value = __fmul_rn(value, job.scale);
+    if (job.bias != nullptr) value = __fadd_rn(value, job.bias[row]);
+    if (lane_index() == 0) job.out[token * job.out_stride + row] = value;
+}
+
+/// block.x: pairs, which may be many; block.y: strips of rows; block.z: matrices.
+template <typename Number>
+__global__ void __launch_bounds__(kFloatThreads) float_expert_matmul(const ExpertMatmulArgs args) {
+    await_previous();
+    const int pair = static_cast<int>(blockIdx.x);
+    const int matrix = static_cast<int>(blockIdx.z);
+    const std::uint64_t slot = args.slots[pair];
+    const int row = static_cast<int>(blockIdx.y) * kFloatRows + warp_index();
+    if (slot == 0 || row >= args.rows) return;
+    const auto* weights = reinterpret_cast<const std::byte*>(slot + args.offsets[matrix]);
+    float value =
+        float_row_product<Number>(weights + row * args.row_bytes, args.columns,
+                                  args.x.values + pair / args.pairs_per_input * args.x.value_stride);
+    const std::int64_t expert = args.experts[pair];
+    if (args.scales[matrix] != nullptr) value = __fmul_rn(value, args.scales[matrix][expert]);
+    if (args.biases[matrix] != nullptr)
+        value = __fadd_rn(value, args.biases[matrix][expert * args.rows + row]);
+    if (lane_index() == 0)
+        args.out[(static_cast<std::int64_t>(matrix) * args.pairs + pair) * args.out_stride + row] = value;
+}
+
+template <typename Number>
+void launch_float_matmul(const MatmulArgs& args, StreamHandle stream) {
+    if (args.tokens >= kFloatTileFromTokens) return launch_float_tile_matmul<Number>(args, stream);
+    unsigned strips = 0;
+    for (int j = 0; j < args.count; ++j)
+        strips += static_cast<unsigned>((args.jobs[j].rows + kFloatRows - 1) / kFloatRows);
+    launch("float_matmul", float_matmul<Number>,
+           {dim3(strips, static_cast<unsigned>(args.tokens)), kFloatThreads}, stream, args);
+}
+
+template <typename Number>
+void launch_float_expert_matmul(const ExpertMatmulArgs& args, StreamHandle stream) {
+    const dim3 grid(static_cast<unsigned>(args.pairs),
+                    static_cast<unsigned>((args.rows + kFloatRows - 1) / kFloatRows),
+                    static_cast<unsigned>(args.matrices));
+    launch("float_expert_matmul", float_expert_matmul<Number>, {grid, kFloatThreads}, stream, args);
+}
+
+template <typename Number>
+constexpr MatmulKernels float_kernels_of() {
+    return {launch_float_matmul<Number>, launch_float_expert_matmul<Number>, nullptr, nullptr};
+}
+
+}  // namespace coterie::cuda

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+
+/// The five forms of a group of 32 weights: docs/canonical-arithmetic.md, in the
+/// words of src/quant/types/group.h.
+///
+/// A type of weights (device/types/) is a struct of constants and two functions:
+///
+///     kBlockBytes, kGroups      a block and its groups of 32 values
+///     kForm
+///     word(block, g, w)         codes 4 w .. 4 w + 3 of group g as signed bytes
+///     scales(block, g)          the parts of Scales that the form wants
+namespace coterie::cuda {
+
+enum class Form { Plain, HalfScaled, Minimum, HalfMinima, TwoScale };
+
+struct Scales {
+    float ds[2];         ///< the second: TwoScale
+    float ms;            ///< Minimum, HalfMinima
+    int half_scales[2];  ///< HalfScaled, HalfMinima
+    int half_minima[2];  ///< HalfMinima
+};
+
+template <Form kForm>
+inline constexpr bool kHasHalfScales = kForm == Form::HalfScaled || kForm == Form::HalfMinima;
+
+}  // namespace coterie::cuda

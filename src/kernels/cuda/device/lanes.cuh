@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+
+/// Sums over a row in the law's order: value i in lane i mod 32 of a warp, lanes folded in halves.
+namespace coterie::cuda {
+
+inline constexpr unsigned kFullWarp = 0xffffffffu;
+
+__device__ __forceinline__ int lane_index() { return static_cast<int>(threadIdx.x & 31); }
+__device__ __forceinline__ int warp_index() { return static_cast<int>(threadIdx.x >> 5); }
+
+/// Lane 0's result is lane[0] of the law; every lane gets it.
+__device__ __forceinline__ float fold_lanes(float lane) {
+#pragma unroll
+    for (int width = 16; width > 0; width /= 2)
+        lane = __fadd_rn(lane, __shfl_down_sync(kFullWarp, lane, width));
+    return __shfl_sync(kFullWarp, lane, 0);
+}
+
+/// The dot product of two rows by one warp; `a(i)` and `b(i)` give value i < n. The row is filled up with +0.
+template <typename A, typename B>
+__device__ __forceinline__ float warp_dot(int n, A a, B b) {
+    float lane = 0.0f;
+    int i = lane_index();
+#pragma unroll 16
+    for (; i < n; i += 32) lane = __fmaf_rn(a(i), b(i), lane);
+    if (n % 32 != 0 && lane_index() >= n % 32) lane = __fadd_rn(lane, 0.0f);  // turns a lane of -0 into +0
+    return fold_lanes(lane);
+}
+
+__device__ __forceinline__ float warp_maximum(float value) {
+#pragma unroll
+    for (int width = 16; width > 0; width /= 2)
+        value = fmaxf(value, __shfl_xor_sync(kFullWarp, value, width));
+    return value;
+}
+
+/// Of all lanes; one instruction where the GPU has it.
+__device__ __forceinline__ unsigned warp_maximum(unsigned value) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_max_sync(kFullWarp, value);
+#else
+#pragma unroll
+    for (int width = 16; width > 0; width /= 2) value = max(value, __shfl_xor_sync(kFullWarp, value, width));
+    return value;
+#endif
+}
+
+__device__ __forceinline__ unsigned warp_minimum(unsigned value) { return ~warp_maximum(~value); }
+
+__device__ __forceinline__ unsigned warp_sum(unsigned value) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(kFullWarp, value);
+#else
+#pragma unroll
+    for (int width = 16; width > 0; width /= 2) value += __shfl_xor_sync(kFullWarp, value, width);
+    return value;
+#endif
+}
+
+}  // namespace coterie::cuda

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+
+#include "kernels/cuda/activations.h"
+#include "kernels/cuda/device/lanes.cuh"
+
+/// The rule for activations (src/quant/activation.cpp): one warp quantises one group, a value a lane.
+namespace coterie::cuda {
+
+struct QuantisedGroup {
+    std::int8_t quant;  ///< this lane's
+    float scale;        ///< the same in all lanes, as what follows
+    int half_sums[2];
+};
+
+/// Largest magnitudes are compared as bit patterns, so that NaN and infinity win.
+__device__ __forceinline__ QuantisedGroup quantise_group(float value) {
+    constexpr std::uint32_t kInfinity = 0x7f800000;
+    constexpr float kSmallestMaximum = 1e-35f;
+    const std::uint32_t bits = warp_maximum(__float_as_uint(value) & 0x7fffffffu);
+    const float maximum = __uint_as_float(bits);
+    QuantisedGroup group{0, 0.0f, {0, 0}};
+    if (bits >= kInfinity) {
+        group.scale = __uint_as_float(0x7fc00000);
+    } else if (maximum >= kSmallestMaximum) {
+        group.scale = __fdiv_rn(maximum, 127.0f);
+        group.quant = static_cast<std::int8_t>(__float2int_rn(__fmul_rn(value, __fdiv_rn(127.0f, maximum))));
+    }
+    // Both halves in one sum: each quant is raised above 0, and sixteen of them stay below 2^16.
+    constexpr int kRaise = 128;
+    const unsigned raised = static_cast<unsigned>(group.quant + kRaise);
+    const unsigned sums = warp_sum(lane_index() < 16 ? raised : raised << 16);
+    group.half_sums[0] = static_cast<int>(sums & 0xffff) - 16 * kRaise;
+    group.half_sums[1] = static_cast<int>(sums >> 16) - 16 * kRaise;
+    return group;
+}
+
+/// Quantises and stores group g of token t; `value` is this lane's, +0 past the row's end.
+__device__ __forceinline__ void store_group(const ActivationBuffer& out, std::int64_t t, std::int64_t g,
+                                            float value) {
+    const QuantisedGroup group = quantise_group(value);
+    const std::int64_t index = t * out.groups + g;
+    out.quants[index * 32 + lane_index()] = group.quant;
+    if (lane_index() != 0) return;
+    const float sum = static_cast<float>(group.half_sums[0] + group.half_sums[1]);
+    out.scales[2 * index] = group.scale;
+    out.scales[2 * index + 1] = __fmul_rn(group.scale, sum);
+    out.half_sums[2 * index] = static_cast<std::int16_t>(group.half_sums[0]);
+    out.half_sums[2 * index + 1] = static_cast<std::int16_t>(group.half_sums[1]);
+}
+
+}  // namespace coterie::cuda

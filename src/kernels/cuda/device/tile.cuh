@@ -1,0 +1,255 @@
+#pragma once
+
+#include "kernels/cuda/activations.h"
+#include "kernels/cuda/device/dot.cuh"
+#include "kernels/cuda/device/tile_terms.cuh"
+
+/// Products of a tile of rows with a tile of tokens on tensor cores, by the law of single products.
+///
+/// A block walks the rows in slabs of four groups, one for each of the law's accumulators. While a slab is
+/// multiplied the next one is decoded beside it in shared memory, once for all tokens of the tile.
+namespace coterie::cuda {
+
+inline constexpr int kTileThreads = 128;
+inline constexpr int kSlabGroups = 4;
+inline constexpr int kSlabBytes = 32 * kSlabGroups;
+
+/// A warp owns 32 rows and 32 tokens; a block's four warps stand side by side or one above the other.
+template <int kRowWarps, int kTokenWarps>
+struct TileShape {
+    static_assert(kRowWarps * kTokenWarps == kTileThreads / 32);
+    static constexpr int kRows = 32 * kRowWarps;
+    static constexpr int kTokens = 32 * kTokenWarps;
+    static constexpr int kWarpsOfTokens = kTokenWarps;
+};
+using SquareTile = TileShape<2, 2>;
+using NarrowTile = TileShape<4, 1>;  ///< few tokens
+
+/// A slab in shared memory. Codes and quants are rows of eight pieces of 16 bytes, two a group; piece i lies
+/// at i ^ (row % 8), so that eight rows' pieces of one number are in eight different places of the banks.
+template <typename Type, typename Shape>
+struct __align__(16) Slab {
+    std::uint8_t codes[Shape::kRows][kSlabBytes];
+    std::uint8_t quants[Shape::kTokens][kSlabBytes];
+    RowTerm<Type::kForm> rows[kSlabGroups][Shape::kRows];
+    float2 tokens[kSlabGroups][Shape::kTokens];  ///< scale, scaled sum
+    short2 half_sums[Type::kForm == Form::HalfMinima ? kSlabGroups : 1]
+                    [Type::kForm == Form::HalfMinima ? Shape::kTokens : 2];
+};
+
+template <typename Type, typename Shape>
+struct TileMemory {
+    Slab<Type, Shape> slabs[2];
+    std::uint32_t inputs[Shape::kTokens];  ///< of the row of x that a token reads, the first group's number
+};
+
+__device__ __forceinline__ int place_of(int row, int piece) { return 16 * (piece ^ (row & 7)); }
+
+struct TileRows {
+    const std::uint8_t* weights;  ///< of the tile's first row
+    std::int64_t row_bytes;
+    int count;        ///< rows that exist
+    unsigned groups;  ///< of a row
+};
+
+template <typename Type, typename Shape>
+class Tile {
+  public:
+    static constexpr Form kForm = Type::kForm;
+    using Memory = TileMemory<Type, Shape>;
+
+    /// memory.inputs is filled for all tokens of the shape; `tokens` of them are wanted.
+    __device__ Tile(Memory& memory, const TileRows& rows, const ActivationBuffer& x, int tokens)
+        : memory_(memory), rows_(rows), x_(x) {
+        const int warp = static_cast<int>(threadIdx.x) / 32;
+        first_row_ = 32 * (warp / Shape::kWarpsOfTokens);
+        first_token_ = 32 * (warp % Shape::kWarpsOfTokens);
+        tokens_ = first_row_ < rows.count ? tokens - first_token_ : 0;
+    }
+
+    __device__ void multiply() {
+        const unsigned slabs = (rows_.groups + kSlabGroups - 1) / kSlabGroups;
+        bring(0);
+        for (unsigned s = 0; s < slabs; ++s) {
+            await_copies();
+            __syncthreads();
+            if (s + 1 < slabs) bring(s + 1);
+            if (tokens_ <= 0) continue;
+            const unsigned left = rows_.groups - s * kSlabGroups;
+            if (Type::kGroups % kSlabGroups != 0 && left < kSlabGroups) {
+                add_slab<kTokenTiles, true>(memory_.slabs[s & 1], left);
+            } else if (Shape::kWarpsOfTokens == 1 && tokens_ <= 8 * kFewTiles) {
+                add_slab<kFewTiles, false>(memory_.slabs[s & 1], kSlabGroups);
+            } else {
+                add_slab<kTokenTiles, false>(memory_.slabs[s & 1], kSlabGroups);
+            }
+        }
+    }
+
+    /// store(row, token, product) for every output of the lane, rows and tokens counted from the tile's
+    /// first; some are past the end.
+    template <typename Store>
+    __device__ void finish(Store store) const {
+        if (tokens_ <= 0) return;
+        const int lane = lane_index();
+#pragma unroll
+        for (int m = 0; m < kRowTiles; ++m)
+#pragma unroll
+            for (int n = 0; n < kTokenTiles; ++n)
+#pragma unroll
+                for (int i = 0; i < 4; ++i) {
+                    float total = 0.0f;
+#pragma unroll
+                    for (int a = 0; a < kSlabGroups; ++a) total = __fadd_rn(total, sums_[a][m][n][i]);
+                    store(first_row_ + 16 * m + lane / 4 + 8 * (i / 2),
+                          first_token_ + 8 * n + 2 * (lane & 3) + (i & 1), total);
+                }
+    }
+
+  private:
+    static constexpr int kRowTiles = 2;
+    static constexpr int kTokenTiles = 4;
+    static constexpr int kFewTiles = 2;  ///< an expert's last tile of pairs is often not full
+
+    __device__ void bring(unsigned slab) {
+        bring_tokens(slab, memory_.slabs[slab & 1]);
+        bring_rows(slab, memory_.slabs[slab & 1]);
+    }
+
+    /// Eight threads a token, one a piece; then four, one a group. Groups past the row's end are read too:
+    /// rows of x are stored in fours of groups.
+    __device__ void bring_tokens(unsigned slab, Slab<Type, Shape>& to) const {
+        const int thread = static_cast<int>(threadIdx.x);
+        const unsigned first_group = slab * kSlabGroups;
+        const int piece = thread % 8;
+#pragma unroll
+        for (int token = thread / 8; token < Shape::kTokens; token += kTileThreads / 8) {
+            const std::size_t group = memory_.inputs[token] + first_group;
+            copy_to_shared<16>(&to.quants[token][place_of(token, piece)],
+                               x_.quants + 32 * group + 16 * piece);
+        }
+        const int g = thread % kSlabGroups;
+#pragma unroll
+        for (int token = thread / kSlabGroups; token < Shape::kTokens; token += kTileThreads / kSlabGroups) {
+            const std::size_t group = memory_.inputs[token] + first_group + static_cast<unsigned>(g);
+            copy_to_shared<8>(&to.tokens[g][token], x_.scales + 2 * group);
+            if constexpr (kForm == Form::HalfMinima)
+                copy_to_shared<4>(&to.half_sums[g][token], x_.half_sums + 2 * group);
+        }
+    }
+
+    /// Where the block of a group stands in the tile's row `row`.
+    __device__ const std::uint8_t* block_of(int row, unsigned group) const {
+        return rows_.weights + row * rows_.row_bytes + group / Type::kGroups * Type::kBlockBytes;
+    }
+
+    /// The same threads' shares of weights. Rows and groups that do not exist keep what was there: nothing
+    /// that is kept comes from them.
+    __device__ void bring_rows(unsigned slab, Slab<Type, Shape>& to) const {
+        constexpr int kCodeStep = kTileThreads / 8;
+        constexpr int kScaleStep = kTileThreads / kSlabGroups;
+        const int thread = static_cast<int>(threadIdx.x);
+        const int piece = thread % 8;
+        unsigned group = slab * kSlabGroups + static_cast<unsigned>(piece) / 2;
+        if (group < rows_.groups) {
+            const std::uint8_t* block = block_of(thread / 8, group);
+#pragma unroll
+            for (int row = thread / 8; row < Shape::kRows; row += kCodeStep) {
+                if (row < rows_.count)
+                    *reinterpret_cast<uint4*>(&to.codes[row][place_of(row, piece)]) =
+                        half_words<Type>(block, group % Type::kGroups, static_cast<unsigned>(piece & 1));
+                block += kCodeStep * rows_.row_bytes;
+            }
+        }
+        const int g = thread % kSlabGroups;
+        group = slab * kSlabGroups + static_cast<unsigned>(g);
+        if (group < rows_.groups) {
+            const std::uint8_t* block = block_of(thread / kSlabGroups, group);
+#pragma unroll
+            for (int row = thread / kSlabGroups; row < Shape::kRows; row += kScaleStep) {
+                if (row < rows_.count)
+                    to.rows[g][row] = RowTerm<kForm>::of(Type::scales(block, group % Type::kGroups));
+                block += kScaleStep * rows_.row_bytes;
+            }
+        }
+    }
+
+    template <int kTiles, bool kTail>
+    __device__ __forceinline__ void add_slab(const Slab<Type, Shape>& slab, unsigned left) {
+#pragma unroll
+        for (unsigned g = 0; g < kSlabGroups; ++g) {
+            if (kTail && g >= left) break;
+            add_group<kTiles>(slab, static_cast<int>(g));
+        }
+    }
+
+    template <int kTiles>
+    __device__ __forceinline__ void add_group(const Slab<Type, Shape>& slab, int g) {
+        const int lane = lane_index();
+        uint4 codes[kRowTiles];
+        RowTerm<kForm> rows[kRowTiles][2];
+#pragma unroll
+        for (int m = 0; m < kRowTiles; ++m) {
+            const int row = first_row_ + 16 * m;
+            const int mine = row + (lane & 15);
+            codes[m] = load_matrices(&slab.codes[mine][place_of(mine, 2 * g + lane / 16)]);
+            rows[m][0] = slab.rows[g][row + lane / 4];
+            rows[m][1] = slab.rows[g][row + lane / 4 + 8];
+        }
+#pragma unroll
+        for (int n = 0; n < kTiles; n += 2) {
+            const int mine = first_token_ + 8 * n + (lane & 7) + (lane / 16) * 8;
+            const uint4 quants = load_matrices(&slab.quants[mine][place_of(mine, 2 * g + (lane / 8 & 1))]);
+            add_columns(slab, g, n, uint2{quants.x, quants.y}, codes, rows);
+            add_columns(slab, g, n + 1, uint2{quants.z, quants.w}, codes, rows);
+        }
+    }
+
+    __device__ __forceinline__ void add_columns(const Slab<Type, Shape>& slab, int g, int n, uint2 quants,
+                                                const uint4 (&codes)[kRowTiles],
+                                                const RowTerm<kForm> (&rows)[kRowTiles][2]) {
+        TokenTerm tokens[2];
+        read_tokens(slab, g, first_token_ + 8 * n + 2 * (lane_index() & 3), tokens);
+#pragma unroll
+        for (int m = 0; m < kRowTiles; ++m) {
+            std::uint32_t first[4];
+            std::uint32_t second[4] = {};
+            if constexpr (kWantsHalves<kForm>) {
+                half_group_sums(first, uint2{codes[m].x, codes[m].y}, quants.x);
+                half_group_sums(second, uint2{codes[m].z, codes[m].w}, quants.y);
+            } else {
+                group_sums(first, codes[m], quants);
+            }
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                float& sum = sums_[g][m][n][i];
+                sum = updated<kForm>(sum, first[i], second[i], rows[m][i / 2], tokens[i & 1]);
+            }
+        }
+    }
+
+    __device__ __forceinline__ static void read_tokens(const Slab<Type, Shape>& slab, int g, int token,
+                                                       TokenTerm (&terms)[2]) {
+        const float4 both = *reinterpret_cast<const float4*>(&slab.tokens[g][token]);
+        terms[0].scale = both.x, terms[0].scaled_sum = both.y;
+        terms[1].scale = both.z, terms[1].scaled_sum = both.w;
+        if constexpr (kForm == Form::HalfMinima) {
+#pragma unroll
+            for (int i = 0; i < 2; ++i) {
+                const short2 halves = slab.half_sums[g][token + i];
+                terms[i].half_sums[0] = static_cast<float>(halves.x);
+                terms[i].half_sums[1] = static_cast<float>(halves.y);
+            }
+        }
+    }
+
+    Memory& memory_;
+    const TileRows rows_;
+    const ActivationBuffer& x_;
+    int first_row_;
+    int first_token_;
+    int tokens_;  ///< wanted, from first_token_ on
+    float sums_[kSlabGroups][kRowTiles][kTokenTiles][4] = {};
+};
+
+}  // namespace coterie::cuda

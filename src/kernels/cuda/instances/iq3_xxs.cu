@@ -1,0 +1,25 @@
+#include "kernels/cuda/device/codebook.cuh"
+#include "kernels/cuda/device/matmul_kernels.cuh"
+#include "kernels/cuda/device/types/codebooks.cuh"
+#include "kernels/cuda/instances/instances.h"
+#include "quant/codebooks/codebooks.h"
+
+namespace coterie::cuda {
+namespace {
+
+__device__ std::uint32_t codebook[sizeof(blocks::kIq3XxsCodebook) / 4];
+
+struct Book {
+    static constexpr int kEntryWords = 1;
+    __device__ static std::uint32_t word(std::uint32_t entry, unsigned w = 0) {
+        return codebook[kEntryWords * entry + w];
+    }
+};
+
+void prepare() { fill_codebook(codebook, blocks::kIq3XxsCodebook); }
+
+}  // namespace
+
+const MatmulKernels kIQ3_XXSKernels = kernels_of<IQ3_XXS<Book>>(prepare);
+
+}  // namespace coterie::cuda

@@ -1,0 +1,9 @@
+#include "kernels/cuda/device/matmul_kernels.cuh"
+#include "kernels/cuda/device/types/few_bits.cuh"
+#include "kernels/cuda/instances/instances.h"
+
+namespace coterie::cuda {
+
+const MatmulKernels kQ1_0Kernels = kernels_of<Q1_0>();
+
+}  // namespace coterie::cuda

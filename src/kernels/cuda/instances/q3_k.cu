@@ -1,0 +1,9 @@
+#include "kernels/cuda/device/matmul_kernels.cuh"
+#include "kernels/cuda/device/types/k_quants.cuh"
+#include "kernels/cuda/instances/instances.h"
+
+namespace coterie::cuda {
+
+const MatmulKernels kQ3_KKernels = kernels_of<Q3_K>();
+
+}  // namespace coterie::cuda

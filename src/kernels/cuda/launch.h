@@ -1,0 +1,38 @@
+#pragma once
+
+#include <cuda_runtime.h>
+#include <string_view>
+#include <utility>
+
+#include "kernels/cuda/check.h"
+
+namespace coterie::cuda {
+
+/// Whether the current GPU can start a kernel before the one ahead of it has ended (compute capability 9.0).
+bool overlaps_launches();
+
+struct LaunchShape {
+    dim3 grid;
+    unsigned threads;
+    std::size_t shared_bytes = 0;
+};
+
+/// Queues a kernel that begins with `await_previous` (device/overlap.cuh), so that its start may overlap the
+/// end of the kernel before it.
+template <typename... Parameters, typename... Arguments>
+void launch(std::string_view name, void (*kernel)(Parameters...), const LaunchShape& shape,
+            cudaStream_t stream, Arguments&&... arguments) {
+    cudaLaunchAttribute attribute{};
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
+    cudaLaunchConfig_t config{};
+    config.gridDim = shape.grid;
+    config.blockDim = dim3(shape.threads);
+    config.dynamicSmemBytes = shape.shared_bytes;
+    config.stream = stream;
+    config.attrs = &attribute;
+    config.numAttrs = overlaps_launches() ? 1 : 0;
+    check(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...), name);
+}
+
+}  // namespace coterie::cuda

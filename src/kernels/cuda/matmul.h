@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "kernels/cuda/activations.h"
+#include "kernels/cuda/pair_sort.h"
+#include "kernels/cuda/row_ops.h"
+#include "quant/data_type.h"
+
+/// Products of weight rows with tokens' rows on the device, bit for bit those of the CPU.
+namespace coterie::cuda {
+
+/// out[t * out_stride + r] = (row r . x[t]) * scale + bias[r]
+struct MatmulJob {
+    const std::byte* weights = nullptr;
+    std::int64_t row_bytes = 0;
+    std::int32_t rows = 0;
+    float scale = 1.0f;
+    const float* bias = nullptr;  ///< [rows] or null
+    float* out = nullptr;
+    std::int64_t out_stride = 0;
+};
+inline constexpr int kMatmulJobs = 4;
+
+/// Up to kMatmulJobs products of one type that share their input.
+struct MatmulArgs {
+    MatmulJob jobs[kMatmulJobs];
+    int count = 0;
+    std::int32_t columns = 0;
+    std::int32_t tokens = 0;
+    Activations x;
+};
+
+/// Products of experts, each (token, expert) pair with its own weights: out[(m * pairs + p) * out_stride +
+/// r], for matrices m of one type and shape (gate and up, or down). Pairs without a slot are left out.
+struct ExpertMatmulArgs {
+    const std::uint64_t* slots = nullptr;   ///< [pairs]: address of the pair's expert, 0: not on this device
+    const std::int32_t* experts = nullptr;  ///< [pairs]: for scales and biases
+    std::uint64_t offsets[2] = {};          ///< [matrices]: of the matrix in a slot
+    const float* scales[2] = {};            ///< [matrices][experts] or null
+    const float* biases[2] = {};            ///< [matrices][experts][rows] or null
+    int matrices = 1;
+    /// `slots` were written before the kernel that goes ahead of this one, so weights may be asked for early.
+    bool slots_known = false;
+    std::int32_t pairs = 0;
+    std::int32_t pairs_per_input = 1;  ///< pair p reads row p / pairs_per_input of x
+    std::int32_t rows = 0;
+    std::int32_t columns = 0;
+    std::int64_t row_bytes = 0;
+    Activations x;
+    float* out = nullptr;
+    std::int64_t out_stride = 0;
+    /// Of the same pairs, where many pairs share experts: then weights are read once for a tile of pairs. The
+    /// outputs and their places are the same.
+    SortedPairs sorted;
+};
+
+/// Gate and up of experts at once, both of one type: activation(gate, up), quantised. Fields as in
+/// ExpertMatmulArgs.
+struct ExpertGateArgs {
+    const std::uint64_t* slots = nullptr;
+    const std::int32_t* experts = nullptr;
+    std::uint64_t offsets[2] = {};  ///< gate, up
+    const float* scales[2] = {};
+    const float* biases[2] = {};
+    std::int32_t pairs = 0;
+    std::int32_t pairs_per_input = 1;
+    std::int32_t rows = 0;
+    std::int32_t columns = 0;
+    std::int64_t row_bytes = 0;
+    Gate activation = Gate::SwiGlu;
+    Activations x;
+    float* out = nullptr;  ///< [pairs][out_stride], or null where nothing reads binary32
+    std::int64_t out_stride = 0;
+    ActivationBuffer quantised;  ///< [pairs]
+};
+
+/// One type's kernels.
+struct MatmulKernels {
+    void (*matmul)(const MatmulArgs&, StreamHandle) = nullptr;
+    void (*expert_matmul)(const ExpertMatmulArgs&, StreamHandle) = nullptr;
+    void (*expert_gate_up)(const ExpertGateArgs&, StreamHandle) = nullptr;  ///< null: the type has none
+    void (*prepare)() =
+        nullptr;  ///< fills a codebook, once a device, before the first product; null: nothing to do
+};
+
+/// Null where the type has no product. Throws Internal where a launch fails.
+const MatmulKernels* matmul_kernels(DataType type);
+
+/// What the base addresses of weights must be a multiple of.
+inline constexpr std::uint64_t kWeightAlignment = 16;
+
+}  // namespace coterie::cuda

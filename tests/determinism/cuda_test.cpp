@@ -1,0 +1,170 @@
+#include <algorithm>
+#include <bit>
+#include <filesystem>
+#include <fmt/core.h>
+#include <gtest/gtest.h>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/split_mix.h"
+#include "engine/engine.h"
+#include "engine/forward/device_forward.h"
+#include "test_models.h"
+
+// A GPU's steps give the CPU's logits, bit for bit: at any residency, with any cut of the tokens, alone or
+// beside other sequences. Needs a GPU; scripts/gpu_tests.sh runs it.
+
+namespace coterie::engine {
+namespace {
+
+constexpr std::int64_t kTokens = 300;
+
+/// Every model of the golden set that GPUs run, and the demo model.
+std::vector<TestModel> gpu_models() {
+    std::vector<TestModel> models{test_models().front()};
+    std::vector<std::string> paths;
+    for (const auto& entry :
+         std::filesystem::directory_iterator(std::string(COTERIE_SOURCE_DIR) + "/tests/golden/models")) {
+        if (entry.path().extension() == ".gguf") paths.push_back(entry.path().string());
+    }
+    std::sort(paths.begin(), paths.end());
+    using cpu::CacheType;
+    const models::CacheFormat formats[] = {{CacheType::F16, CacheType::F16},
+                                           {CacheType::Q8_0, CacheType::Q8_0},
+                                           {CacheType::F32, CacheType::F16}};
+    for (const std::string& path : paths) {
+        std::string name = std::filesystem::path(path).stem().string();
+        std::replace_if(
+            name.begin(), name.end(), [](char c) { return std::isalnum(static_cast<unsigned char>(c)) == 0; },
+            '_');
+        const bool latent = name.find("deepseek2") != std::string::npos;  // rows of no whole number of blocks
+        models.push_back({name, path, formats[latent ? 2 : models.size() % std::size(formats)]});
+    }
+    return models;
+}
+
+EngineOptions options_of(const TestModel& model) {
+    EngineOptions options;
+    options.cache = model.cache;
+    options.context = 2048;
+    options.batch = 128;
+    options.threads = 4;
+    return options;
+}
+
+class CudaTest : public testing::TestWithParam<TestModel> {
+  protected:
+    void SetUp() override {
+        archive_ = std::make_shared<gguf::Archive>(gguf::Archive::open(GetParam().path));
+        Engine cpu(archive_, options_of(GetParam()));
+        if (const std::string part = unsupported_on_device(cpu.model()); !part.empty()) {
+            GTEST_SKIP() << part << " run on the CPU only so far";
+        }
+        for (std::int64_t i = 0; i < kTokens; ++i) {
+            tokens_.push_back(
+                static_cast<TokenId>(random_.next() % static_cast<std::uint64_t>(cpu.config().vocabulary)));
+        }
+        experts_ = cpu.config().experts;
+        for (const models::Layer& layer : cpu.model().layers)
+            has_experts_.push_back(std::holds_alternative<models::MoeFfn>(layer.ffn));
+        Sequence sequence = cpu.make_sequence();
+        for (std::size_t done = 0; done < tokens_.size(); done += 100) {
+            const Rows rows = append(cpu, sequence, std::span(tokens_).subspan(done, 100));
+            expected_.insert(expected_.end(), rows.begin(), rows.end());
+        }
+    }
+
+    std::unique_ptr<Engine> gpu_engine(std::int64_t resident_percent, expert_cache::Learning learning) {
+        EngineOptions options = options_of(GetParam());
+        options.offload.gpu = 0;
+        options.offload.learning = learning;
+        options.window = 128;
+        std::vector<std::int32_t> slots;
+        for (const bool has : has_experts_)
+            slots.push_back(has ? static_cast<std::int32_t>(experts_ * resident_percent / 100) : 0);
+        options.offload.cache.slots = {slots};
+        return std::make_unique<Engine>(archive_, options);
+    }
+
+    void expect_rows(const Rows& rows, std::size_t first, const std::string& where) {
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            const std::vector<float>& expected = expected_[first + i];
+            ASSERT_EQ(rows[i].size(), expected.size());
+            for (std::size_t v = 0; v < expected.size(); ++v) {
+                ASSERT_EQ(std::bit_cast<std::uint32_t>(rows[i][v]), std::bit_cast<std::uint32_t>(expected[v]))
+                    << where << ", position " << first + i << ", logit " << v << ": " << rows[i][v]
+                    << " instead of " << expected[v] << " (seed " << seed() << ")";
+            }
+        }
+    }
+
+    std::shared_ptr<const gguf::Archive> archive_;
+    SplitMix64 random_{seed()};
+    std::vector<TokenId> tokens_;
+    std::int64_t experts_ = 0;
+    std::vector<bool> has_experts_;
+    Rows expected_;
+};
+
+TEST_P(CudaTest, GivesTheCpusLogitsAtAnyResidencyAndCut) {
+    for (const std::int64_t percent : {100, 50, 25, 0}) {
+        if (experts_ == 0 && percent != 100) continue;
+        const auto engine = gpu_engine(percent, expert_cache::Learning::On);
+        Sequence sequence = engine->make_sequence();
+        std::size_t done = 0;
+        while (done < tokens_.size()) {
+            const std::size_t sizes[] = {1, 1, 2, 3, 5, 8, 13, 33, 64};
+            const std::size_t count =
+                std::min(sizes[random_.next() % std::size(sizes)], tokens_.size() - done);
+            const Rows rows = append(*engine, sequence, std::span(tokens_).subspan(done, count));
+            ASSERT_NO_FATAL_FAILURE(
+                expect_rows(rows, done, fmt::format("{} % resident, step of {}", percent, count)));
+            done += count;
+        }
+    }
+}
+
+TEST_P(CudaTest, SequencesDoNotDisturbEachOther) {
+    const auto engine = gpu_engine(60, expert_cache::Learning::On);
+    std::vector<Sequence> sequences;
+    for (int i = 0; i < 3; ++i) sequences.push_back(engine->make_sequence());
+    std::size_t done[3] = {};
+    append(*engine, sequences[0], std::span(tokens_).first(70));
+    done[0] = 70;
+    for (int round = 0; round < 20; ++round) {
+        std::vector<Slice> slices;
+        std::vector<std::size_t> positions;
+        for (std::size_t s = 0; s < 3; ++s) {
+            const std::size_t count = 1 + random_.next() % 4;
+            slices.push_back({&sequences[s], std::span(tokens_).subspan(done[s], count), Slice::Logits::All});
+            for (std::size_t i = 0; i < count; ++i) positions.push_back(done[s] + i);
+            done[s] += count;
+        }
+        Rows rows;
+        engine->step(slices, [&](std::int64_t, std::span<const float> row) {
+            rows.emplace_back(row.begin(), row.end());
+        });
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            ASSERT_NO_FATAL_FAILURE(expect_rows({rows[i]}, positions[i], fmt::format("round {}", round)));
+    }
+}
+
+TEST_P(CudaTest, ForksAndTruncationsKeepTheCache) {
+    const auto engine = gpu_engine(100, expert_cache::Learning::Off);
+    Sequence sequence = engine->make_sequence();
+    append(*engine, sequence, std::span(tokens_).first(90));
+    Sequence fork = sequence.fork();
+    append(*engine, sequence, std::span(tokens_).subspan(150, 20));
+    ASSERT_NO_FATAL_FAILURE(
+        expect_rows(append(*engine, fork, std::span(tokens_).subspan(90, 10)), 90, "fork"));
+    ASSERT_EQ(sequence.truncate(85), 85);
+    ASSERT_NO_FATAL_FAILURE(
+        expect_rows(append(*engine, sequence, std::span(tokens_).subspan(85, 40)), 85, "truncated"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, CudaTest, testing::ValuesIn(gpu_models()),
+                         [](const auto& model) { return model.param.name; });
+
+}  // namespace
+}  // namespace coterie::engine
