@@ -14,6 +14,7 @@
 #include "base/split_mix.h"
 #include "devices/fake_device.h"
 #include "expert_cache/expert_cache.h"
+#include "expert_cache/policy/registry.h"
 
 namespace coterie::expert_cache {
 namespace {
@@ -23,32 +24,6 @@ constexpr std::int32_t kExperts = 128;
 constexpr std::int32_t kUsed = 8;
 constexpr std::uint64_t kExpertBytes = 4096;
 constexpr std::uint64_t kSeed = 1;
-
-/// Counts uses and halves the counts now and then; admits from the second use on.
-class AgeingPolicy final : public Policy {
-  public:
-    explicit AgeingPolicy(std::int32_t experts) : counts_(static_cast<std::size_t>(experts)) {}
-    void used(std::int32_t expert, std::int64_t token, bool) override {
-        if (token >= next_ageing_) {
-            for (float& count : counts_) count *= 0.5f;
-            next_ageing_ = token + 64;
-        }
-        counts_[static_cast<std::size_t>(expert)] += 1;
-    }
-    bool admits(std::int32_t expert, std::int64_t) const override { return count(expert) >= 2; }
-    std::int32_t victim(std::span<const std::int32_t> candidates, std::int32_t, std::int64_t) override {
-        return *std::min_element(candidates.begin(), candidates.end(),
-                                 [this](std::int32_t a, std::int32_t b) { return count(a) < count(b); });
-    }
-    double worth(std::int32_t expert, std::int64_t) const override { return count(expert); }
-    void inserted(std::int32_t, std::int64_t) override {}
-    void removed(std::int32_t, std::int64_t) override {}
-
-  private:
-    float count(std::int32_t expert) const { return counts_[static_cast<std::size_t>(expert)]; }
-    std::vector<float> counts_;
-    std::int64_t next_ageing_ = 64;
-};
 
 /// Distinct experts by a power law over a permutation of each layer that changes slowly.
 class Routing {
@@ -129,8 +104,8 @@ void run(std::int64_t tokens, std::int32_t slots, std::uint64_t uploads) {
     const auto source = [&](ExpertKey) {
         return HostExpert{.pieces = {bytes, {}, {}}, .memory = HostMemory::Pinned};
     };
-    const auto policies = [](std::int32_t, std::int32_t experts, std::int32_t) {
-        return std::make_unique<AgeingPolicy>(experts);
+    const auto policies = [](std::int32_t, std::int32_t experts, std::int32_t of_layer) {
+        return make_policy(kDefaultPolicy, {.experts = experts, .slots = of_layer});
     };
     ExpertCache cache({&machine.device(0)}, std::vector<LayerShape>(kLayers, {kExperts, kExpertBytes}),
                       source, policies, clock, options);

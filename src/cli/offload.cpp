@@ -82,6 +82,17 @@ void write_profile(const expert_cache::RoutingProfile& profile, const ProfilePat
     }
 }
 
+std::string describe_prefetch(const expert_cache::PrefetchJudge& judge) {
+    if (judge.seconds_with() <= 0 || judge.seconds_without() <= 0) {
+        return "coterie: prefetch: too few tokens to say whether it pays\n";
+    }
+    return fmt::format(
+        "coterie: prefetch: {}: a token takes {:.3g} ms with it and {:.3g} ms without; it was on for "
+        "{:.0f} % of the steps\n",
+        judge.pays() ? "pays" : "does not pay", 1e3 * judge.seconds_with(), 1e3 * judge.seconds_without(),
+        100 * judge.share_on());
+}
+
 /// The GPU that the flags ask for; nothing where the CPU is to compute all. Throws where one was asked for by
 /// name and cannot be had.
 std::optional<int> wanted_gpu(const ModelOptions& options) {
@@ -212,6 +223,8 @@ void add_offload(const gguf::Archive& archive, const ModelOptions& options, engi
     engine.window = planned.window.tokens;
     if (flags.placement.window != "auto") offload.windows = engine::OffloadOptions::Windows::Fixed;
     offload.costs = std::move(planned.costs);
+    if (placement.exclusive) offload.exclusive_ram_bytes = placement.ram.expert_bytes;
+    offload.fills_slots = placement.strategy != Strategy::Cache;
     if (placement.strategy == Strategy::Static) offload.learning = expert_cache::Learning::Off;
     offload.profile = open_profile(archive, planned.model->config, flags);
     offload.trains_profile = flags.profile == OffloadFlags::Profile::Learns;
@@ -246,12 +259,24 @@ std::string describe_offload(engine::Engine& engine) {
             byte_size_text(device.uploaded_bytes), device.uploads, device.fetches, device.paid_back,
             device.evictions, device.lost ? "; lost" : "");
     }
+    if (offload.options().exclusive_ram_bytes) {
+        std::uint64_t returned = 0;
+        std::uint64_t forgotten = 0;
+        for (const auto& device : cache.devices) {
+            returned += device.returned;
+            forgotten += device.forgotten;
+        }
+        text += fmt::format(
+            "coterie: RAM holds what no GPU does: {} experts came back to it, {} only to the file\n",
+            returned, forgotten);
+    }
     const expert_cache::PrefetchStatistics& guess = offload.experts().prefetch_statistics();
     if (guess.predicted > 0) {
         text += fmt::format(
             "coterie: prefetch: {:.1f} % of {} guesses right, {} uploads begun, {} of them in time, {} "
             "late\n",
             percent(guess.right, guess.predicted), guess.predicted, guess.started, guess.in_time, guess.late);
+        text += describe_prefetch(offload.experts().prefetch_judge());
     }
     return text;
 }

@@ -59,6 +59,13 @@ void set_cache(const std::string& value, PlacementRequest& request) {
     request.slots_per_layer = slots;
 }
 
+expert_cache::RamContent ram_content(const std::string& value) {
+    if (value == "auto") return expert_cache::RamContent::Auto;
+    if (value == "inclusive") return expert_cache::RamContent::Inclusive;
+    if (value == "exclusive") return expert_cache::RamContent::Exclusive;
+    fail(ErrorCode::InvalidArgument, "--residency {}: give auto, inclusive or exclusive", value);
+}
+
 }  // namespace
 
 void add_placement_flags(CLI::App& command, PlacementFlags& flags) {
@@ -90,6 +97,11 @@ void add_placement_flags(CLI::App& command, PlacementFlags& flags) {
                     "simulated GPUs, such as 2x64M@1G/s: memory and the rate of the link to it")
         ->group(group);
     command
+        .add_option("--residency", flags.residency,
+                    "experts in RAM: inclusive (all), exclusive (those that no GPU holds) or auto")
+        ->capture_default_str()
+        ->group(group);
+    command
         .add_option("--window", flags.window,
                     "tokens of a prompt that go through the layers together: auto, or a number")
         ->capture_default_str()
@@ -106,6 +118,7 @@ PlacementRequest placement_request(const PlacementFlags& flags,
     const expert_cache::UploadOptions uploads;
     request.staging_bytes = uploads.chunk_bytes * static_cast<std::uint64_t>(uploads.chunks_in_flight);
     set_cache(flags.expert_cache, request);
+    request.ram_content = ram_content(flags.residency);
     request.cpu_moe_layers =
         static_cast<std::int32_t>(flags.cpu_moe ? layers : std::min(flags.n_cpu_moe, layers));
     return request;

@@ -175,6 +175,8 @@ Engine::~Engine() = default;
 
 void Engine::load(LoadProgress progress) const {
     const std::uint64_t total = archive_->total_bytes();
+    // RAM has no room for what devices hold: what is needed of the file comes when it is used.
+    if (compute_->offload && compute_->offload->options().exclusive_ram_bytes) return progress(total, total);
     archive_->prefault([&](std::uint64_t done) { progress(done, total); });
 }
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/page_out.h"
 #include "engine/forward/hybrid/fake_device_experts.h"
 #include "engine/prompt_window.h"
 #include "expert_cache/placement/slot_trade.h"
+#include "expert_cache/slots/shares.h"
 
 namespace coterie::engine {
 namespace {
@@ -145,6 +147,29 @@ expert_cache::Costs Offload::assumed_costs(int threads) const {
     return costs;
 }
 
+/// For each layer the places in RAM that its experts need beside what its slots hold, or their part of what
+/// there is.
+std::vector<std::int32_t> Offload::host_places(const expert_cache::CacheOptions& cache,
+                                               std::uint64_t bytes) const {
+    std::vector<expert_cache::Share> shares;
+    for (int l = 0; l < catalog_.layers(); ++l) {
+        const expert_cache::LayerShape& shape = catalog_.shapes()[static_cast<std::size_t>(l)];
+        std::int32_t residents = 0;
+        for (const auto& slots : cache.slots) {
+            const std::int32_t all = slots[static_cast<std::size_t>(l)];
+            residents += all - expert_cache::spare_of(all, cache.spare_slots, expert_cache::Complete::No);
+        }
+        const std::int32_t missing = std::max(shape.experts - residents, 0);
+        shares.push_back({.weight = static_cast<double>(missing) * static_cast<double>(shape.expert_bytes),
+                          .slot_bytes = shape.expert_bytes,
+                          .capacity = missing});
+    }
+    expert_cache::share_out(shares, bytes, 1);
+    std::vector<std::int32_t> places;
+    for (const expert_cache::Share& share : shares) places.push_back(share.slots);
+    return places;
+}
+
 void Offload::make_cache() {
     expert_cache::CacheOptions cache = options_.cache;
     std::vector<Device*> devices;
@@ -160,6 +185,9 @@ void Offload::make_cache() {
         } else if (options_.cache.slots.empty() && options_.cache.bytes.empty()) {
             cache.bytes.push_back(limit);
         }
+    }
+    if (options_.exclusive_ram_bytes) {
+        cache.host_places = host_places(cache, *options_.exclusive_ram_bytes);
     }
     const expert_cache::PolicyFactory policies = [this](std::int32_t layer, std::int32_t experts,
                                                         std::int32_t slots) {
@@ -234,23 +262,34 @@ std::int32_t Offload::missing_experts(int layer) const {
     return missing;
 }
 
-/// The profile's experts, hottest first.
-void Offload::preload() {
-    if (!options_.profile) return;
+std::vector<expert_cache::ExpertKey> Offload::hottest_first(Unused unused) const {
     std::vector<std::pair<float, expert_cache::ExpertKey>> ranking;
     for (int layer = 0; layer < catalog_.layers(); ++layer) {
-        const std::vector<float> uses = options_.profile->uses(layer);
+        const std::vector<float> uses =
+            options_.profile ? options_.profile->uses(layer) : std::vector<float>();
         for (std::int32_t e = 0; e < catalog_.shapes()[static_cast<std::size_t>(layer)].experts; ++e) {
-            ranking.emplace_back(uses[static_cast<std::size_t>(e)], expert_cache::ExpertKey{layer, e});
+            const float used = uses.empty() ? 0 : uses[static_cast<std::size_t>(e)];
+            ranking.emplace_back(used, expert_cache::ExpertKey{layer, e});
         }
     }
     std::stable_sort(ranking.begin(), ranking.end(),
                      [](const auto& a, const auto& b) { return a.first > b.first; });
     std::vector<expert_cache::ExpertKey> hottest;
     for (const auto& [uses, key] : ranking) {
-        if (uses > 0) hottest.push_back(key);
+        if (uses > 0 || unused == Unused::Too) hottest.push_back(key);
     }
-    cache_->preload(hottest);
+    return hottest;
+}
+
+void Offload::preload() {
+    const bool all = options_.fills_slots || options_.exclusive_ram_bytes;
+    cache_->preload(hottest_first(all ? Unused::Too : Unused::LeftOut));
+    if (!options_.exclusive_ram_bytes) return;
+    cache_->fill_ram(hottest_first(Unused::Too));
+    for (const expert_cache::ExpertKey key : hottest_first(Unused::Too)) {
+        if (!cache_->find(key) && cache_->in_ram(key) == nullptr) continue;
+        for (const auto& piece : catalog_.source(key).pieces) page_out(piece);
+    }
 }
 
 }  // namespace coterie::engine

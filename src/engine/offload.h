@@ -52,6 +52,10 @@ class Offload {
     void make_cache();
     std::int32_t missing_experts(int layer) const;  ///< that no device holds now
     void preload();
+    enum class Unused { LeftOut, Too };
+    /// By the profile; experts that it does not know come last, in the order of the file.
+    std::vector<expert_cache::ExpertKey> hottest_first(Unused unused) const;
+    std::vector<std::int32_t> host_places(const expert_cache::CacheOptions& cache, std::uint64_t bytes) const;
     void rebalance();
     expert_cache::UsageCounts usage() const;
 

@@ -41,6 +41,12 @@ struct OffloadOptions {
     expert_cache::CacheOptions cache;
     std::int32_t slots_per_layer = 0;  ///< of each device; 0: as many as its memory takes
     std::uint64_t memory_limit = 0;    ///< of each device, in bytes; 0: all of it
+    /// Exclusive residency: RAM holds only experts that no device holds, in so many bytes; the model's file
+    /// has the rest. Nothing: RAM holds all, as the file is mapped.
+    std::optional<std::uint64_t> exclusive_ram_bytes;
+    /// Fills all slots at start, also with experts that no profile knows: where nothing else would, or RAM
+    /// has no room for them.
+    bool fills_slots = false;
     /// Slots may be shared out anew between requests after so many tokens, where there is a profile; 0:
     /// never.
     std::uint64_t rebalance_tokens = 4096;

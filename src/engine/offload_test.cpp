@@ -162,6 +162,50 @@ TEST_F(OffloadTest, BetweenRequestsSlotsFollowTheUse) {
     decode(10);
 }
 
+TEST_F(OffloadTest, WithExclusiveResidencyEachExpertIsInOnePlace) {
+    options.offload.slots_per_layer = 0;
+    options.offload.cache.slots = {{0, 24, 24, 24, 24, 24, 24}};
+    options.offload.exclusive_ram_bytes = std::uint64_t{1} << 30;
+    make();
+    const auto only_in_file = [&] {
+        const expert_cache::ExpertCache& cache = engine->offload()->cache();
+        int count = 0;
+        for (std::int32_t layer = 1; layer < 7; ++layer) {
+            for (std::int32_t e = 0; e < 64; ++e) {
+                const bool on_device = cache.find({layer, e}).has_value();
+                const bool in_ram = cache.in_ram({layer, e}) != nullptr;
+                EXPECT_FALSE(on_device && in_ram);
+                count += !on_device && !in_ram ? 1 : 0;
+            }
+        }
+        return count;
+    };
+    EXPECT_EQ(only_in_file(), 0);
+    decode(60);
+    EXPECT_EQ(only_in_file(), 0);
+    EXPECT_GT(engine->offload()->cache().statistics().devices[0].returned, 0u);
+    engine->offload()->cache().check_integrity();
+}
+
+TEST_F(OffloadTest, SlotsAreFilledAtStartWhereNothingElseWould) {
+    options.offload.fills_slots = true;
+    options.offload.learning = expert_cache::Learning::Off;
+    options.offload.slots_per_layer = 64;
+    make();
+    EXPECT_EQ(engine->offload()->cache().statistics().devices[0].resident, 6u * 64);
+}
+
+TEST_F(OffloadTest, PrefetchIsTriedWithAndWithout) {
+    options.offload.prefetch = expert_cache::Prefetch::Both;
+    options.offload.measures_costs = true;
+    make();
+    decode(4 * expert_cache::PrefetchJudge::kBlockSteps);
+    const expert_cache::PrefetchJudge& judge = engine->offload()->experts().prefetch_judge();
+    EXPECT_GT(judge.seconds_with(), 0);
+    EXPECT_GT(judge.seconds_without(), 0);
+    EXPECT_EQ(judge.share_on(), 0.5);
+}
+
 TEST_F(OffloadTest, LongPromptsGoInFixedWindows) {
     options.window = 500;
     options.offload.windows = OffloadOptions::Windows::Fixed;

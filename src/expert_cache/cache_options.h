@@ -40,6 +40,9 @@ struct CacheOptions {
     std::vector<std::vector<std::int32_t>> slots;
     /// [devices]: memory for slots, in equal parts to all layers with experts.
     std::vector<std::uint64_t> bytes;
+    /// [layers]: exclusive residency, with so many places in RAM for experts that no device holds; the rest
+    /// is read from the model's file. Empty: RAM holds all of them.
+    std::vector<std::int32_t> host_places;
     /// Slots of a device and layer that are kept free for fetches and uploads: at most one in four, and none
     /// where all of a layer's experts have a slot.
     std::int32_t spare_slots = 2;

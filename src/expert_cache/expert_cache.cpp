@@ -246,6 +246,12 @@ std::optional<ExpertLease> ExpertCache::acquire(ExpertKey key) const {
     return std::nullopt;
 }
 
+const std::byte* ExpertCache::in_ram(ExpertKey key) const {
+    return state_->host ? state_->host->find(key) : nullptr;
+}
+
+HostExpert ExpertCache::bytes_of(ExpertKey key) const { return state_->bytes_of(key); }
+
 bool ExpertCache::wanted(ExpertKey key) const { return state_->residency.at(key).wanted(); }
 
 std::int32_t ExpertCache::free_slots(std::int32_t device, std::int32_t layer) const {
@@ -273,6 +279,22 @@ void ExpertCache::preload(std::span<const ExpertKey> hottest_first) {
     }
     maintain_until_idle(*state_, Nanoseconds::max());
     for (const auto& device : state_->devices) device->uploader.ignore_budget(false);
+}
+
+void ExpertCache::fill_ram(std::span<const ExpertKey> hottest_first) {
+    COTERIE_CHECK(state_->host != nullptr);
+    for (const ExpertKey key : hottest_first) {
+        const std::lock_guard lock(state_->mutex);
+        if (state_->residency.find(key) || state_->host->find(key) != nullptr) continue;
+        const auto place = state_->host->claim(key);
+        if (!place) continue;
+        std::span<std::byte> to = state_->host->bytes_of(key.layer, *place);
+        for (const auto& piece : state_->source(key).pieces) {
+            std::copy(piece.begin(), piece.end(), to.begin());
+            to = to.subspan(piece.size());
+        }
+        state_->host->publish(key.layer, *place);
+    }
 }
 
 bool ExpertCache::maintain() { return maintain_once(*state_); }

@@ -123,6 +123,12 @@ class ExpertCache {
     std::uint32_t version() const;
     /// The same for longer than a step.
     std::optional<ExpertLease> acquire(ExpertKey key) const;
+    /// With exclusive residency, where RAM holds an expert, gate, up and down one after the other; null where
+    /// it does not. Lock-free; valid until the running step ends.
+    const std::byte* in_ram(ExpertKey key) const;
+    /// From where a device may copy an expert now: RAM, or the model's file. Valid until the running step
+    /// ends.
+    HostExpert bytes_of(ExpertKey key) const;
     /// Whether the expert was admitted when it was last missed, but found no way in: a fetch is worth more
     /// then. Lock-free.
     bool wanted(ExpertKey key) const;
@@ -133,6 +139,8 @@ class ExpertCache {
 
     /// Loads experts until the slots are full, the spare ones left out, and waits for it.
     void preload(std::span<const ExpertKey> hottest_first);
+    /// With exclusive residency: copies what no device holds into RAM, as far as there is room.
+    void fill_ram(std::span<const ExpertKey> hottest_first);
     /// One round: frees, uploads, publishes. Whether anything is still under way.
     bool maintain();
     /// Maintains until nothing is under way; false where that takes longer than `limit`.

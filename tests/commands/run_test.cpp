@@ -56,6 +56,7 @@ TEST(RunTest, DevicesChangeNotALetter) {
         EXPECT_EQ(outcome.output, reference_answer("Hello") + "\n");
         EXPECT_THAT(outcome.errors, HasSubstr("% of "));
         EXPECT_THAT(outcome.errors, HasSubstr("GPU 1: "));
+        EXPECT_EQ(outcome.errors.find("prefetch: ") != std::string::npos, std::string(prefetch) == "both");
         EXPECT_TRUE(std::filesystem::exists(profile));
     }
 }
@@ -97,6 +98,17 @@ TEST(RunTest, KeepsWhatItLearntInTheUsersCacheFolder) {
     std::filesystem::remove_all(cache);
     write_file(cache, "no folder");
     EXPECT_THAT(run_with({"run", "-p", "Hello", "-n", "3"}).errors, HasSubstr("--cache-profile"));
+}
+
+TEST(RunTest, RamMayHoldOnlyWhatNoGpuHolds) {
+    const Outcome outcome =
+        run({"run", "-m", kModel, "--temp", "0", "-p", "Hello", "--fake-gpu", "8M@10G/s", "--expert-cache",
+             "16", "--residency", "exclusive", "--cache-profile", "off", "--stats"});
+    EXPECT_EQ(outcome.status, 0) << outcome.errors;
+    EXPECT_EQ(outcome.output, reference_answer("Hello") + "\n");
+    EXPECT_THAT(outcome.errors, HasSubstr("RAM holds what no GPU does"));
+    expect_error({"run", "-m", kModel, "-p", "x", "--fake-gpu", "8M@10G/s", "--residency", "both"}, 2,
+                 {"--residency both", "inclusive or exclusive"});
 }
 
 TEST(RunTest, BadCacheFlagsAreNamed) {

@@ -103,6 +103,8 @@ class PlacementTest : public testing::TestWithParam<TestModel> {
         offload.measures_costs = !round.devices_pay && draw(2) == 0;
         offload.windows = pick({OffloadOptions::Windows::Planned, OffloadOptions::Windows::Fixed});
         offload.rebalance_tokens = 16;
+        if (draw(3) == 0) offload.exclusive_ram_bytes = draw(std::uint64_t{8} << 20);
+        offload.fills_slots = draw(2) == 0;
         using expert_cache::Prefetch;
         offload.prefetch = pick({Prefetch::Off, Prefetch::Router, Prefetch::Temporal, Prefetch::Both});
         offload.cache.uploads.bytes_per_token =

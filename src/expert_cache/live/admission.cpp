@@ -8,6 +8,11 @@
 namespace coterie::expert_cache {
 namespace {
 
+// Of a token's misses so many are looked at, others at other tokens: more than a queue takes, and what is
+// worth a slot is missed again soon.
+constexpr std::int32_t kConsidered = 96;
+constexpr int kMarks = 16;
+
 std::uint64_t bytes_of(const CacheState& state, ExpertKey key) {
     return state.layers[static_cast<std::size_t>(key.layer)].expert_bytes;
 }
@@ -38,7 +43,7 @@ bool start_upload(CacheState& state, DeviceCache& device, ExpertKey key, std::in
     const auto slot = device.slots.claim(key.layer, key.expert);
     if (!slot) return false;
     const Upload upload{
-        .key = key, .slot = *slot, .to = device.slots.address(key.layer, *slot), .from = state.source(key)};
+        .key = key, .slot = *slot, .to = device.slots.address(key.layer, *slot), .from = state.bytes_of(key)};
     if (!device.uploader.submit(upload)) {
         device.slots.abandon(key.layer, *slot);
         return false;
@@ -53,7 +58,7 @@ bool start_upload(CacheState& state, DeviceCache& device, ExpertKey key, std::in
 /// An expert that the policy admits takes a free slot, or a victim's. False where it has to go on missing:
 /// all others are worth more.
 bool admit(CacheState& state, ExpertKey key) {
-    if (upload_into_room(state, key)) return true;
+    if (DeviceCache* roomy = roomiest(state, key.layer)) return start_upload(state, *roomy, key, -1);
     const auto victim = choose_victim(state, key);
     if (!victim) return false;
     DeviceCache& device = state.at(victim->device);
@@ -81,14 +86,24 @@ void admit_missed(CacheState& state, const StepLog& log) {
     const std::uint64_t round = ++state.rounds;
     const std::size_t count = log.uses.size();
     const std::size_t start = count == 0 ? 0 : round * 37 % count;
-    for (std::size_t i = 0; i < count; ++i) {
-        const Use& use = log.uses[(start + i) % count];
+    // While no queue takes one more, a few are still told that they are wanted.
+    int marks = kMarks;
+    bool room = uploads_wanted(state);
+    std::int32_t left = kConsidered * std::max(log.tokens, 1);
+    for (std::size_t i = start, end = start + count; i < end && left > 0 && (marks > 0 || room); ++i) {
+        const Use& use = log.uses[i < count ? i : i - count];
         if (use.hit) continue;
+        --left;
         ExpertRecord& record = state.record(use.key);
         if (record.considered == round || is_here_or_coming(state, use.key)) continue;
         record.considered = round;
         bool wanted = state.policy(use.key.layer).admits(use.key.expert, state.last_token);
-        if (wanted && uploads_wanted(state)) wanted = admit(state, use.key);
+        if (!room) {
+            --marks;
+        } else if (wanted) {
+            wanted = admit(state, use.key);
+            room = !wanted || uploads_wanted(state);
+        }
         state.residency.at(use.key).mark_wanted(wanted);
     }
 }
@@ -99,6 +114,7 @@ void publish(CacheState& state, DeviceCache& device, ExpertKey key, std::int32_t
     state.residency.at(key).mark_fresh();
     state.residency.at(key).mark_wanted(false);
     state.residency.publish(key, device.device_number, slot);
+    if (state.host) state.host->leave(key, state.epochs);
     state.policy(key.layer).inserted(key.expert, state.last_token);
     device.counts.uploaded_bytes += bytes_of(state, key);
     device.failures_in_a_row = 0;
@@ -163,7 +179,8 @@ void give_up_unmarked(CacheState& state, DeviceCache& device, Fetch& fetch) {
     state.record(fetch.key).arriving = false;
     device.slots.publish(fetch.key.layer, fetch.slot);
     device.slots.retire(fetch.key.layer, fetch.slot, state.epochs.retire());
-    device.retired.push_back({fetch.key.layer, fetch.slot});
+    device.retired.push_back(
+        {.layer = fetch.key.layer, .slot = fetch.slot, .returned = true});  // half-written
     count_failure(state, device);
 }
 
@@ -230,7 +247,7 @@ std::optional<DeviceAddress> start_fetch(CacheState& state, ExpertKey key, std::
     const auto slot = device.slots.claim(key.layer, key.expert);
     if (!slot) return std::nullopt;
     const DeviceAddress to = device.slots.address(key.layer, *slot);
-    const bool queued = queue_copies(state.source(key), to, device, stream);
+    const bool queued = queue_copies(state.bytes_of(key), to, device, stream);
     state.record(key) = {.arriving = true, .considered = state.record(key).considered};
     fetch->key = key;
     fetch->slot = *slot;

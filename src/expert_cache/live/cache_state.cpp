@@ -10,6 +10,8 @@ namespace {
 
 // More than a step fetches before its copies are looked at again.
 constexpr std::size_t kFetches = 256;
+// Experts on their way back to RAM at a time; others wait in their slots.
+constexpr std::size_t kReturns = 16;
 
 std::size_t slot_limit(std::span<const LayerShape> layers) {
     std::size_t slots = 0;
@@ -83,6 +85,9 @@ CacheState::CacheState(const std::vector<Device*>& given, std::vector<LayerShape
       residency(layers) {
     COTERIE_CHECK(given.size() < 255);
     COTERIE_CHECK(options.slots.size() == given.size() || options.bytes.size() == given.size());
+    if (!options.host_places.empty()) {
+        host = std::make_unique<HostStore>(layers, options.host_places, given.empty() ? nullptr : given[0]);
+    }
     for (std::size_t d = 0; d < given.size(); ++d) {
         devices.push_back(std::make_unique<DeviceCache>(*given[d], static_cast<std::int32_t>(d), layers,
                                                         clock, reading, options.uploads));
@@ -90,6 +95,8 @@ CacheState::CacheState(const std::vector<Device*>& given, std::vector<LayerShape
         device.wanted =
             options.slots.empty() ? equal_shares(device, layers, options.bytes[d]) : options.slots[d];
         COTERIE_CHECK(device.wanted.size() == layers.size());
+        if (host) device.returns.resize(kReturns);
+        for (Return& back : device.returns) back.done = given[d]->create_event();
         map_slots(device);
     }
     std::int32_t most_slots = 0;
@@ -106,6 +113,13 @@ CacheState::CacheState(const std::vector<Device*>& given, std::vector<LayerShape
     candidates.reserve(static_cast<std::size_t>(most_slots));
     upload_results.reserve(devices.size() * static_cast<std::size_t>(options.uploads.queue_length));
     for (StepLog& log : logs) log.uses.reserve(static_cast<std::size_t>(options.logged_uses));
+}
+
+HostExpert CacheState::bytes_of(ExpertKey key) const {
+    const std::byte* place = host ? host->find(key) : nullptr;
+    if (place == nullptr) return source(key);
+    const auto bytes = layers[static_cast<std::size_t>(key.layer)].expert_bytes;
+    return {.pieces = {std::span(place, static_cast<std::size_t>(bytes)), {}, {}}, .memory = host->memory()};
 }
 
 void CacheState::set_fill_limits() {

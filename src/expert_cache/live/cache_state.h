@@ -14,6 +14,7 @@
 #include "expert_cache/cache_options.h"
 #include "expert_cache/cache_statistics.h"
 #include "expert_cache/expert_key.h"
+#include "expert_cache/slots/host_store.h"
 #include "expert_cache/slots/layer_shape.h"
 #include "expert_cache/slots/residency.h"
 #include "expert_cache/slots/slot_table.h"
@@ -50,11 +51,22 @@ struct Fetch {
 struct RetiredSlot {
     std::int32_t layer;
     std::int32_t slot;
+    bool returned = false;  ///< its expert is back in RAM, or cannot be
 };
 
 // A device that keeps failing only slows everything down.
 inline constexpr Nanoseconds kFirstRetry = std::chrono::milliseconds(100);
 inline constexpr Nanoseconds kLongestRetry = std::chrono::minutes(1);
+
+/// An evicted expert on its way back to RAM. Its slot is Retiring until it is there.
+struct Return {
+    std::unique_ptr<Event> done;
+    ExpertKey key{};
+    std::int32_t slot = 0;
+    std::int32_t place = 0;  ///< of the HostStore
+    Nanoseconds started{0};
+    bool under_way = false;
+};
 
 /// One device's part of the cache.
 struct DeviceCache {
@@ -74,6 +86,8 @@ struct DeviceCache {
     std::vector<RetiredSlot> retired;      ///< reserved once
     std::vector<Fetch> fetches;
     std::int32_t fetches_under_way = 0;
+    std::vector<Return> returns;  ///< of exclusive residency
+    std::int32_t returns_under_way = 0;
     std::atomic<bool> out{false};   ///< holds nothing and takes nothing: lost, or until it is tried again
     std::atomic<bool> lost{false};  ///< out for good
     bool shrinking = false;         ///< experts are being moved out of its last slots
@@ -114,6 +128,8 @@ struct CacheState {
     void doom(ExpertKey key, bool is) {
         doomed[static_cast<std::size_t>(key.layer)][static_cast<std::size_t>(key.expert)] = is ? 1 : 0;
     }
+    /// Where an expert's bytes stand in RAM: its place, or the model's file.
+    HostExpert bytes_of(ExpertKey key) const;
     /// After slots were added or taken away, or a device went out or came
     /// back.
     void set_fill_limits();
@@ -125,6 +141,7 @@ struct CacheState {
     Clock& clock;
     const CacheOptions options;
     CpuReading reading;
+    std::unique_ptr<HostStore> host;  ///< of exclusive residency, or null
     Residency residency;
     StepEpochs epochs;
 

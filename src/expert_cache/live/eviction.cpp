@@ -1,9 +1,11 @@
 #include "expert_cache/live/eviction.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "base/error.h"
 #include "base/log.h"
+#include "expert_cache/live/homecoming.h"
 
 namespace coterie::expert_cache {
 namespace {
@@ -54,7 +56,9 @@ bool something_writes(DeviceCache& device) {
     for (const Fetch& fetch : device.fetches) {
         if (fetch.under_way && fetch.done->state() == EventState::Pending) return true;
     }
-    return false;
+    return std::any_of(device.returns.begin(), device.returns.end(), [](const Return& back) {
+        return back.under_way && back.done->state() == EventState::Pending;
+    });
 }
 
 /// The same as `may_leave` for each resident of a layer, in one pass over arrays.
@@ -81,13 +85,14 @@ void evict(CacheState& state, DeviceCache& device, std::int32_t layer, std::int3
     const ExpertKey key{layer, device.slots.expert(layer, slot)};
     state.residency.withdraw(key);
     device.slots.retire(layer, slot, state.epochs.retire());
-    device.retired.push_back({layer, slot});
+    device.retired.push_back({.layer = layer, .slot = slot});
     state.doom(key, false);
     state.policy(layer).removed(key.expert, state.last_token);
     ++device.counts.evictions;
 }
 
 std::optional<Victim> choose_victim(CacheState& state, ExpertKey incoming) {
+    if (state.policy(incoming.layer).keeps_all(incoming.expert, state.last_token)) return std::nullopt;
     state.candidates.clear();
     for (const auto& device : state.devices) {
         if (could_take_one(*device, incoming.layer)) add_candidates(state, *device, incoming.layer);
@@ -128,18 +133,26 @@ void trim(CacheState& state, DeviceCache& device, std::int32_t layer, std::int32
 
 void reclaim(CacheState& state, DeviceCache& device) {
     revive(state, device);
+    if (state.host) settle_returns(state, device);
     if (device.out.load() || device.retired.empty()) return;
     const std::uint64_t oldest = state.epochs.oldest();
+    if (state.host) state.host->reclaim(oldest);
     bool poisoned = false;
     bool refused = false;
-    std::erase_if(device.retired, [&](const RetiredSlot& slot) {
-        if (refused || !device.slots.reclaimable(slot.layer, slot.slot, oldest)) return false;
-        if (state.options.poison_freed) refused = !poison(device, slot);
-        if (refused) return false;  // tried again next time
-        poisoned = state.options.poison_freed;
-        device.slots.reclaim(slot.layer, slot.slot);
-        return true;
-    });
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < device.retired.size(); ++i) {  // more may come while it runs
+        RetiredSlot slot = device.retired[i];
+        bool free = !refused && !device.out.load() &&
+                    device.slots.reclaimable(slot.layer, slot.slot, oldest) && came_home(state, device, slot);
+        if (free && state.options.poison_freed) {
+            refused = !poison(device, slot);
+            poisoned |= !refused;
+            free = !refused;  // tried again next time
+        }
+        if (free) device.slots.reclaim(slot.layer, slot.slot);
+        if (!free) device.retired[kept++] = slot;
+    }
+    device.retired.resize(kept);
     if (refused) count_failure(state, device);
     if (poisoned && !record_maintained(device)) {
         drop(state, device, "it does not answer",
@@ -206,6 +219,7 @@ void take_back(CacheState& state, DeviceCache& device) {
     }
     for (Fetch& fetch : device.fetches) fetch.under_way = false;
     device.fetches_under_way = 0;
+    abandon_returns(state, device);
     device.out.store(false);
     state.set_fill_limits();
     log::info("{} is back in the expert cache", device.device.info().name);

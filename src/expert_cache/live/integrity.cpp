@@ -23,6 +23,7 @@ void check_experts(const CacheState& state, std::int32_t layer) {
         const auto place = state.residency.find({layer, expert});
         COTERIE_CHECK(!state.is_doomed({layer, expert}) || place);
         COTERIE_CHECK(!record.arriving || !place);
+        COTERIE_CHECK(!place || !state.host || state.host->find({layer, expert}) == nullptr);
         if (!place) continue;
         const DeviceCache& device = *state.devices[static_cast<std::size_t>(place->device)];
         COTERIE_CHECK(device.slots.state(layer, place->slot) == SlotState::Resident);
@@ -34,6 +35,7 @@ void check_experts(const CacheState& state, std::int32_t layer) {
 
 void ExpertCache::check_integrity() const {
     const std::lock_guard lock(state_->mutex);
+    if (state_->host) state_->host->check_integrity();
     for (const auto& device : state_->devices) {
         device->slots.check_integrity();
         if (device->out.load()) continue;

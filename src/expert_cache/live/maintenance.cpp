@@ -70,7 +70,7 @@ bool maintain_once(CacheState& state) {
     const std::lock_guard lock(state.mutex);
     for (const auto& device : state.devices) {
         reclaim(state, *device);
-        more |= !device->out.load() && device->fetches_under_way > 0;
+        more |= !device->out.load() && device->fetches_under_way + device->returns_under_way > 0;
     }
     return more;
 }

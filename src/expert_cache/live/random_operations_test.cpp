@@ -52,11 +52,16 @@ class Driver {
         if (pick(2)) options.uploads.bytes_per_token = 2000;
         options.spare_slots = static_cast<std::int32_t>(pick(4));
         options.slots = random_slots();
+        exclusive_ = pick(2) == 0;
+        if (exclusive_)
+            options.host_places = {static_cast<std::int32_t>(pick(17)), 0,
+                                   static_cast<std::int32_t>(pick(25)), static_cast<std::int32_t>(pick(10))};
         std::vector<Device*> devices;
         for (int d = 0; d < machine_.size(); ++d) devices.push_back(&machine_.device(d));
         cache_ = std::make_unique<ExpertCache>(devices, model_.layers(), model_.source(),
                                                counting_policies(static_cast<std::int32_t>(pick(3))), clock_,
                                                options);
+        if (exclusive_) cache_->fill_ram(all_keys());
     }
 
     void operate() {
@@ -102,6 +107,7 @@ class Driver {
                 if (const auto found = cache_->find({l, e})) expect_bytes({{l, e}, *found});
             }
         }
+        if (exclusive_) expect_all_experts();
         if (loan_) expect_loan();
         EXPECT_EQ(wrong_kernels_, 0);
     }
@@ -128,6 +134,13 @@ class Driver {
     std::int32_t experts(std::int32_t layer) const {
         return model_.layers()[static_cast<std::size_t>(layer)].experts;
     }
+    std::vector<ExpertKey> all_keys() const {
+        std::vector<ExpertKey> keys;
+        for (std::int32_t l = 0; l < 4; ++l) {
+            for (std::int32_t e = 0; e < experts(l); ++e) keys.push_back({l, e});
+        }
+        return keys;
+    }
     ExpertKey random_key() {
         constexpr std::int32_t kLayers[] = {0, 2, 3};
         const std::int32_t layer = kLayers[pick(3)];
@@ -149,6 +162,21 @@ class Driver {
         return slots;
     }
 
+    /// Whatever moved where, and whatever failed: each expert can be had, and RAM has the right bytes.
+    void expect_all_experts() {
+        for (std::int32_t l = 0; l < 4; ++l) {
+            for (std::int32_t e = 0; e < model_.layers()[static_cast<std::size_t>(l)].experts; ++e) {
+                const std::vector<std::byte>& expected = model_.bytes({l, e});
+                auto at = expected.begin();
+                for (const auto& piece : cache_->bytes_of({l, e}).pieces) {
+                    ASSERT_TRUE(std::equal(piece.begin(), piece.end(), at))
+                        << "layer " << l << ", expert " << e;
+                    at += static_cast<std::ptrdiff_t>(piece.size());
+                }
+                ASSERT_EQ(at, expected.end());
+            }
+        }
+    }
     void expect_bytes(const Claim& claim) {
         EXPECT_TRUE(model_.matches(machine_.device(claim.where.device), claim.where.address, claim.key))
             << "layer " << claim.key.layer << ", expert " << claim.key.expert;
@@ -290,6 +318,7 @@ class Driver {
 
     std::mt19937_64 random_;
     bool faults_;
+    bool exclusive_ = false;
     SimulatedClock clock_;
     FakeMachine machine_;
     HostModel model_;

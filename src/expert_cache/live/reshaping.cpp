@@ -146,7 +146,7 @@ class Shrinking {
         device_.slots.publish(move.key.layer, move.to);
         state_.residency.publish(move.key, device_.device_number, move.to);
         device_.slots.retire(move.key.layer, move.from.slot, state_.epochs.retire());
-        device_.retired.push_back({move.key.layer, move.from.slot});
+        device_.retired.push_back({.layer = move.key.layer, .slot = move.from.slot});
         device_.counts.moved_bytes += device_.slots.slot_bytes(move.key.layer);
     }
 

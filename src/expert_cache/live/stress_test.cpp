@@ -2,6 +2,7 @@
 // Each reader compares the bytes that it was promised, directly in the fake devices' memory, so that a slot
 // that is written while somebody reads it shows up as wrong bytes and as a data race.
 
+#include <algorithm>
 #include <atomic>
 #include <gtest/gtest.h>
 #include <thread>
@@ -23,8 +24,9 @@ constexpr std::int32_t kPerToken = 4;
 
 class Stress {
   public:
-    Stress() {
+    explicit Stress(std::vector<std::int32_t> host_places) {
         CacheOptions options;
+        options.host_places = std::move(host_places);
         options.slots = {{10, 10, 16}, {6, 6, 20}};
         options.poison_freed = true;
         options.patience = milliseconds(30);
@@ -93,6 +95,10 @@ class Stress {
                 verify(*found, key);
                 continue;
             }
+            if (const std::byte* place = cache_->in_ram(key)) {
+                const auto& expected = model_.bytes(key);
+                wrong_ += std::equal(expected.begin(), expected.end(), place) ? 0 : 1;
+            }
             const auto device = static_cast<std::int32_t>(random.next() % 2);
             FakeStream& stream = *streams[static_cast<std::size_t>(device)];
             const auto address = step.fetch(key, device, stream);
@@ -142,10 +148,13 @@ class Stress {
     std::atomic<int> loans_{0};
 };
 
-TEST(Stress, AllAtOnceForTwoSeconds) { Stress().run(seconds(2)); }
+TEST(Stress, AllAtOnceForTwoSeconds) { Stress({}).run(seconds(2)); }
+
+TEST(Stress, TheSameWithExclusiveResidency) { Stress({6, 4, 10}).run(seconds(2)); }
 
 // --gtest_also_run_disabled_tests --gtest_filter='*Stress60*'
-TEST(Stress60, DISABLED_AllAtOnceForAMinute) { Stress().run(seconds(60)); }
+TEST(Stress60, DISABLED_AllAtOnceForAMinute) { Stress({}).run(seconds(60)); }
+TEST(Stress60, DISABLED_TheSameWithExclusiveResidency) { Stress({6, 4, 10}).run(seconds(60)); }
 
 }  // namespace
 }  // namespace coterie::expert_cache

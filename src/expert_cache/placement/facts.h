@@ -34,6 +34,13 @@ struct DeviceFacts {
 /// Uses of each expert, [layers][experts]; a layer without experts has an empty list.
 using UsageCounts = std::vector<std::vector<double>>;
 
+/// What RAM holds of the experts beside devices.
+enum class RamContent {
+    Auto,       ///< exclusive where RAM cannot hold all experts, but RAM and devices together can
+    Inclusive,  ///< all, as far as it has room
+    Exclusive,  ///< only those that no device holds
+};
+
 /// Where all but the routed experts runs.
 enum class DensePlace { Cpu, Devices };
 
@@ -48,6 +55,7 @@ struct PlacementRequest {
     enum class Cache { Auto, Off } cache = Cache::Auto;
     /// `--expert-cache SLOTS`: experts of each layer that all devices hold together, in place of what fits.
     std::optional<std::int32_t> slots_per_layer;
+    RamContent ram_content = RamContent::Auto;
     std::int32_t cpu_moe_layers = 0;  ///< `--n-cpu-moe`: experts of the first layers stay on the CPU
     std::int32_t spare_slots = 2;     ///< of a layer's slots, kept for fetches where not all experts fit
 };

@@ -51,11 +51,16 @@ std::uint64_t resident_bytes(const ModelFacts& model, const Candidate& candidate
     return bytes;
 }
 
-/// RAM holds every expert where it can. Else only those that no device holds; what is then still too much is
-/// read from the file when it is used.
-void fill_ram(const Inputs& inputs, std::uint64_t resident, std::uint64_t room, Placement& placement) {
+bool is_exclusive(RamContent wanted, std::uint64_t all, std::uint64_t resident, std::uint64_t room) {
+    if (wanted == RamContent::Auto) return all > room && all - resident <= room;
+    return wanted == RamContent::Exclusive && resident > 0;
+}
+
+/// What is too much for RAM is read from the file when it is used.
+void fill_ram(const Inputs& inputs, RamContent wanted_content, std::uint64_t resident, std::uint64_t room,
+              Placement& placement) {
     const std::uint64_t all = all_expert_bytes(inputs.model);
-    placement.exclusive = all > room && resident > 0;
+    placement.exclusive = is_exclusive(wanted_content, all, resident, room);
     const std::uint64_t wanted = placement.exclusive ? all - resident : all;
     placement.ram.expert_bytes = std::min(wanted, room);
     placement.ram.disk_bytes = wanted - placement.ram.expert_bytes;
@@ -112,7 +117,7 @@ PlacementResult place(const Inputs& inputs, const PlacementRequest& request) {
     placement.hit_rate = overall_hit_rate(inputs.model, choice.candidate.hit_rates);
     fill_slots(inputs.model, choice.candidate, placement.devices);
     placement.layer_hit_rates = std::move(choice.candidate.hit_rates);
-    fill_ram(inputs, resident_bytes(inputs.model, choice.candidate, request.spare_slots),
+    fill_ram(inputs, request.ram_content, resident_bytes(inputs.model, choice.candidate, request.spare_slots),
              plan.ram_for_experts_bytes, placement);
     return placement;
 }

@@ -210,11 +210,15 @@ TEST(PlacementTest, RamHoldsOnlyWhatDevicesDoNotWhereItMust) {
     EXPECT_LT(tight.ram.expert_bytes, 10 * kGiB);
     request.ram_bytes = 4 * kGiB;
     const Placement past = placed(plan({12 * kGiB}, request));
-    EXPECT_TRUE(past.exclusive);
+    EXPECT_FALSE(past.exclusive) << "not even RAM and devices together hold it";
     EXPECT_GT(past.ram.disk_bytes, 0U);
     EXPECT_EQ(past.ram.expert_bytes + past.ram.dense_bytes + past.ram.kv_bytes + past.ram.workspace_bytes +
                   past.ram.pinned_bytes,
               4 * kGiB);
+    request.ram_content = RamContent::Exclusive;
+    const Placement asked = placed(plan({12 * kGiB}, request));
+    EXPECT_TRUE(asked.exclusive);
+    EXPECT_LT(asked.ram.disk_bytes, past.ram.disk_bytes);
     const Placement cpu = placed(plan({}, request));
     EXPECT_FALSE(cpu.exclusive);
     EXPECT_GT(cpu.ram.disk_bytes, 0U);

@@ -30,6 +30,9 @@ class AgeingCount {
     /// Comparable between experts at one time, and with nothing else.
     double relative(std::int32_t expert) const { return counts_[static_cast<std::size_t>(expert)]; }
 
+    /// Of a use now, in the same numbers. Falls only when all of them are scaled back.
+    double weight() const { return weight_; }
+
     /// In uses, as of `token`.
     double uses(std::int32_t expert, std::int64_t token) const {
         const double age = static_cast<double>(token - token_) / half_life_;

@@ -72,6 +72,7 @@ class Layer {
     void admit(Policy& policy, std::int64_t token, std::int32_t expert) {
         if (slots_ == 0 || !policy.admits(expert, token)) return;
         if (full()) {
+            if (policy.keeps_all(expert, token)) return;
             const std::int32_t victim = policy.victim(residents(), expert, token);
             if (victim < 0) return;
             set(victim, false);

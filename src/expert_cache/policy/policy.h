@@ -24,6 +24,13 @@ class Policy {
     virtual std::int32_t victim(std::span<const std::int32_t> candidates, std::int32_t incoming,
                                 std::int64_t token) = 0;
 
+    /// Whether all residents are known to be worth more than `incoming`, so that `victim` would say -1
+    /// whichever of them may go. May miss that; saves the search.
+    virtual bool keeps_all(std::int32_t incoming, std::int64_t token) {
+        static_cast<void>(incoming), static_cast<void>(token);
+        return false;
+    }
+
     /// What an expert is worth: the larger, the later it should go. Compares only within this policy.
     virtual double worth(std::int32_t expert, std::int64_t token) const = 0;
 

@@ -39,6 +39,7 @@ SlotTable::SlotTable(Device& device, std::span<const LayerShape> shapes)
     // A loan can be as large as all slots together.
     const std::uint64_t bytes = std::max(sized(checked_multiply(offset, 2)), granularity_);
     range_ = device.reserve(bytes);
+    base_ = range_->address();
 }
 
 SlotTable::~SlotTable() = default;
@@ -59,7 +60,7 @@ std::uint64_t SlotTable::mapped_bytes() const {
 }
 
 DeviceAddress SlotTable::address(std::int32_t layer, std::int32_t slot) const {
-    return range_->address() + (at(layer).offset + static_cast<std::uint64_t>(slot) * at(layer).slot_bytes);
+    return base_ + (at(layer).offset + static_cast<std::uint64_t>(slot) * at(layer).slot_bytes);
 }
 
 bool SlotTable::grow(std::int32_t layer, std::int32_t slots) {

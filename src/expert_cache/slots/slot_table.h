@@ -130,6 +130,7 @@ class SlotTable {
     std::uint64_t loan_bytes_ = 0;
     bool lost_ = false;
     std::unique_ptr<AddressRange> range_;
+    DeviceAddress base_{};  ///< of the range
 };
 
 }  // namespace coterie::expert_cache

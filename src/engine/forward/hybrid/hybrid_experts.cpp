@@ -54,6 +54,7 @@ void HybridExperts::begin_step(std::int64_t tokens, std::int64_t assignments,
     learns_ = !prompt_ && learning == expert_cache::Learning::On;
     step_tokens_ = tokens;
     ++steps_;
+    step_start_ = std::chrono::steady_clock::now();
     for (std::size_t d = 0; d < devices_.size(); ++d) {
         DeviceWork& work = devices_[d];
         work.serves = !work.gone && work.retry.may_try(steps_);
@@ -86,6 +87,10 @@ void HybridExperts::end_step() {
         work.served = false;
     }
     step_.reset();
+    if (!prompt_ && step_tokens_ > 0 && parts_.prefetch != expert_cache::Prefetch::Off) {
+        const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - step_start_;
+        judge_.step_took(taken.count() / static_cast<double>(step_tokens_));
+    }
     tokens_ += step_tokens_;
     observe_copies();
     for (DeviceWork& work : devices_) {
@@ -186,13 +191,18 @@ void HybridExperts::observe_routing(int layer, std::span<const std::int32_t> cho
     }
 }
 
+bool HybridExperts::prefetches() const {
+    if (parts_.prefetch == expert_cache::Prefetch::Off || prompt_) return false;
+    return !parts_.measures_costs || judge_.on();
+}
+
 const models::MoeFfn* HybridExperts::router_to_guess(int layer) const {
-    if (prompt_ || !prefetcher_.uses_router() || layer + 1 >= parts_.catalog.layers()) return nullptr;
+    if (!prefetches() || !prefetcher_.uses_router() || layer + 1 >= parts_.catalog.layers()) return nullptr;
     return parts_.catalog.layer(layer + 1);
 }
 
 void HybridExperts::prefetch(int layer, std::span<const std::int32_t> guessed) {
-    if (parts_.prefetch == expert_cache::Prefetch::Off || prompt_) return;
+    if (!prefetches()) return;
     const int next = layer + 1;
     if (next >= parts_.catalog.layers() || parts_.catalog.layer(next) == nullptr) return;
     for (const std::int32_t expert : prefetcher_.predict(next, guessed)) {
@@ -241,7 +251,7 @@ void HybridExperts::dispatch(int layer, const ExpertPlan& plan, std::span<const 
         const Assignment assignment = job.expert == kNotRouted ? Assignment{} : assignments_[routed++];
         if (assignment.work != Work::Cpu && queue_job(layer, plan, job, assignment, inputs)) continue;
         if (job.expert != kNotRouted) statistics_.on_cpu.add(parts_.catalog.layout(layer).bytes);
-        cpu_jobs_.push_back(job);
+        cpu_jobs_.push_back(from_ram(layer, job));
     }
     for (DeviceWork& work : devices_) {
         if (work.jobs.empty()) continue;
@@ -251,6 +261,12 @@ void HybridExperts::dispatch(int layer, const ExpertPlan& plan, std::span<const 
             sit_out(work, error.what());
         }
     }
+}
+
+/// The job with the expert's bytes from where RAM holds them, else from the model's file.
+ExpertJob HybridExperts::from_ram(int layer, const ExpertJob& job) const {
+    const std::byte* place = job.expert == kNotRouted ? nullptr : parts_.cache.in_ram({layer, job.expert});
+    return place == nullptr ? job : parts_.catalog.layout(layer).in_slot(job, place);
 }
 
 /// False where the device cannot take the job: then the CPU does.
@@ -284,7 +300,7 @@ std::optional<DeviceAddress> HybridExperts::locate(DeviceWork& work, ExpertKey k
     }
     if (prompt_) {
         statistics_.streamed.add(bytes);
-        return work.ring->copy(parts_.catalog.source(key), work.experts->stream());
+        return work.ring->copy(parts_.cache.bytes_of(key), work.experts->stream());
     }
     const auto slot = step_->fetch(key, assignment.device, work.experts->stream());
     if (slot) statistics_.fetched.add(bytes);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -16,6 +17,7 @@
 #include "expert_cache/costs/costs.h"
 #include "expert_cache/expert_cache.h"
 #include "expert_cache/planner/plan_step.h"
+#include "expert_cache/prefetch/prefetch_judge.h"
 #include "expert_cache/prefetch/prefetcher.h"
 #include "expert_cache/profile.h"
 
@@ -81,6 +83,8 @@ class HybridExperts {
     /// Call it before `run`.
     void prefetch(int layer, std::span<const std::int32_t> guessed);
 
+    /// Whether prefetching pays so far; it is on only while it does, where costs are measured.
+    const expert_cache::PrefetchJudge& prefetch_judge() const { return judge_; }
     const expert_cache::PrefetchStatistics& prefetch_statistics() const { return prefetcher_.statistics(); }
     const HybridStatistics& statistics() const { return statistics_; }
     const expert_cache::Costs& costs() const { return parts_.costs; }
@@ -103,6 +107,7 @@ class HybridExperts {
     void lend_memory(DeviceWork& work, std::int32_t device, const DeviceLimits& limits);
     void plan_layer(int layer, const ExpertPlan& plan);
     void dispatch(int layer, const ExpertPlan& plan, std::span<const ActivationRow> inputs);
+    ExpertJob from_ram(int layer, const ExpertJob& job) const;
     bool queue_job(int layer, const ExpertPlan& plan, const ExpertJob& job,
                    expert_cache::Assignment assignment, std::span<const ActivationRow> inputs);
     std::optional<DeviceAddress> locate(DeviceWork& work, expert_cache::ExpertKey key,
@@ -117,6 +122,7 @@ class HybridExperts {
     void sit_out(DeviceWork& work, std::string_view why);
     void give_up(DeviceWork& work, std::string_view why);
     void drain(DeviceWork& work);
+    bool prefetches() const;
 
     Parts parts_;
     const std::int64_t output_width_;
@@ -131,6 +137,8 @@ class HybridExperts {
     expert_cache::CostAverages averages_{parts_.costs};
 
     expert_cache::Prefetcher prefetcher_;
+    expert_cache::PrefetchJudge judge_;
+    std::chrono::steady_clock::time_point step_start_;
     expert_cache::StepWorkspace workspace_;
     std::vector<expert_cache::UsedExpert> used_;
     std::vector<std::int32_t> spare_slots_;

@@ -53,12 +53,19 @@ class Twins {
         for (const std::int32_t expert : experts) {
             const bool admitted = policy_->admits(expert, token);
             EXPECT_EQ(admitted, naive_->admits(expert, token)) << "expert " << expert;
+            if (!layer_.holds(expert) && policy_->keeps_all(expert, token))
+                expect_nobody_leaves_for(expert, token);
             if (admitted && !layer_.holds(expert) && random_.below(4) > 0) copies_.push_back(expert);
         }
         if (random_.below(50) == 0) resize();
     }
 
   private:
+    void expect_nobody_leaves_for(std::int32_t expert, std::int64_t token) {
+        const std::vector<std::int32_t> residents = layer_.residents();
+        if (residents.empty()) return;
+        EXPECT_EQ(policy_->victim(residents, expert, token), -1) << "expert " << expert;
+    }
     template <typename Call>
     void both(Call call) {
         call(*policy_);
