@@ -3,7 +3,7 @@
 # Makes the library coterie_NAME of all .cpp files below the calling folder, and the test program NAME_test of its
 # *_test.cpp files. Tests stand beside what they test; *_fuzz.cpp files become one libFuzzer program each.
 #
-# What stands in a folder `cuda` (.cpp and .cu) is part of builds with CUDA only, *_stub.cpp only of those without; tests
+# What stands in a folder `cuda` (.cpp and .cu) is part of builds with CUDA only, *_stub.cpp and *_stub_test.cpp only of those without; tests
 # in such a folder become NAME_cuda_test, which needs a GPU and so is no part of `ctest`'s default run.
 function(coterie_module name)
   cmake_parse_arguments(ARG "" "" "DEPENDS;LIBRARIES" ${ARGN})
@@ -11,7 +11,7 @@ function(coterie_module name)
   if(COTERIE_WITH_CUDA)
     file(GLOB_RECURSE kernels CONFIGURE_DEPENDS *.cu)
     list(APPEND sources ${kernels})
-    list(FILTER sources EXCLUDE REGEX "_stub\\.cpp$")
+    list(FILTER sources EXCLUDE REGEX "_stub(_test)?\\.cpp$")
     set(cuda_tests ${sources})
     list(FILTER cuda_tests INCLUDE REGEX "/cuda/.*_test\\.cpp$")
   else()

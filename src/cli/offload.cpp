@@ -100,11 +100,12 @@ std::optional<int> wanted_gpu(const ModelOptions& options) {
         options.gpu_layers == "0" || options.device == "none" || !options.offload.placement.fake_gpu.empty();
     if (refused) return std::nullopt;
     const DeviceList list = list_devices();
-    const bool asked = options.gpu_layers != "auto" || !options.device.empty();
-    if (list.devices.empty() && !asked) return std::nullopt;
+    if (list.devices.empty() && !options.device.empty()) {
+        fail(ErrorCode::Unsupported, "--device {}: no GPU can be used: {}", options.device, list.note);
+    }
     if (list.devices.empty()) {
-        fail(ErrorCode::Unsupported, "no GPU can be used: {}; leave out -ngl and --device to run on the CPU",
-             list.note);
+        if (options.gpu_layers != "auto") log::warn("-ngl has no effect: {}", list.note);
+        return std::nullopt;
     }
     int index = 0;
     const std::string& text = options.device;

@@ -82,6 +82,28 @@ TEST(ExpertCache, AMissedExpertIsResidentLater) {
     EXPECT_EQ(statistics.devices[0].uploaded_bytes, 10000u);
 }
 
+TEST(ExpertCache, ALayersResidentsAreThoseThatFindNamesAndChangeWithTheVersion) {
+    Rig rig({{8, 8}, {8, 8}});
+    std::vector<std::uint64_t> addresses(16);
+    std::uint32_t version = rig.cache->version();
+    for (std::int32_t round = 0; round < 6; ++round) {
+        rig.use(0, {round, (5 * round + 1) % 16, (3 * round + 2) % 16});
+        for (std::int32_t device = 0; device < 2; ++device) {
+            rig.cache->residents(device, 0, addresses);
+            for (std::int32_t e = 0; e < 16; ++e) {
+                const auto found = rig.cache->find({0, e});
+                const bool here = found && found->device == device;
+                EXPECT_EQ(addresses[static_cast<std::size_t>(e)],
+                          here ? static_cast<std::uint64_t>(found->address) : 0u);
+            }
+        }
+        EXPECT_NE(rig.cache->version(), version) << "round " << round;
+        version = rig.cache->version();
+    }
+    rig.use(0, {});
+    EXPECT_EQ(rig.cache->version(), version);
+}
+
 TEST(ExpertCache, ThePolicyDecidesWhoEntersAndWhoLeaves) {
     Rig rig({{8, 8}}, manual_options(), 2);
     rig.use(0, {0});
