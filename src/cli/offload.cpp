@@ -157,7 +157,7 @@ double percent(std::uint64_t part, std::uint64_t whole) {
 /// What a GPU's steps did.
 std::string describe_device(engine::DeviceForward& device) {
     const engine::DeviceMemoryUse use = device.memory_use();
-    const engine::DeviceForwardStatistics& did = device.statistics();
+    const engine::DeviceForwardStatistics did = device.statistics();
     std::string text =
         fmt::format("coterie: {}: dense weights {}, context {}, workspace {}, experts {}\n",
                     device.device_name(), byte_size_text(use.dense_bytes), byte_size_text(use.state_bytes),
@@ -166,11 +166,15 @@ std::string describe_device(engine::DeviceForward& device) {
     const expert_cache::CacheStatistics cache = device.cache()->statistics();
     const expert_cache::DeviceStatistics& counts = cache.devices.front();
     if (did.layers_with_misses > 0) {
+        const auto each = [&](double seconds) {
+            return 1e6 * seconds / static_cast<double>(did.layers_with_misses);
+        };
         text += fmt::format(
-            "coterie: {} layers waited for the CPU, {:.1f} us each; generating took {:.3f} s on the GPU and "
-            "{:.3f} s beside it\n",
-            did.layers_with_misses, 1e6 * did.cpu_seconds / static_cast<double>(did.layers_with_misses),
-            did.step_seconds, did.host_seconds);
+            "coterie: {} layers were handed to the CPU, us each: {:.1f} to post, {:.1f} computed, {:.1f} "
+            "waited for, {:.1f} to "
+            "read; generating took {:.3f} s on the GPU and {:.3f} s beside it\n",
+            did.layers_with_misses, each(did.posting_seconds), each(did.cpu_seconds),
+            each(did.waiting_seconds), each(did.reading_seconds), did.step_seconds, did.host_seconds);
     }
     return text + fmt::format(
                       "coterie: experts: {:.1f} % of {} uses hit; {} computed on the CPU, {} streamed; {} "

@@ -51,6 +51,9 @@ struct DeviceForwardStatistics {
     std::uint64_t missed = 0;  ///< of them, computed by the CPU
     std::uint64_t layers_with_misses = 0;
     double cpu_seconds = 0;            ///< that the CPU took for them
+    double posting_seconds = 0;        ///< of the device, to hand layers over ...
+    double waiting_seconds = 0;        ///< ... to wait for the CPU when it had done its own part ...
+    double reading_seconds = 0;        ///< ... and to read what the CPU had computed
     double step_seconds = 0;           ///< of all steps of at most 8 tokens, from launch to end
     double host_seconds = 0;           ///< beside that, before and after
     std::uint64_t streamed_bytes = 0;  ///< of prompts' experts, over the link
@@ -68,7 +71,7 @@ class DeviceForward {
 
     virtual expert_cache::ExpertCache* cache() = 0;  ///< null for a model without routed experts
     virtual DeviceMemoryUse memory_use() const = 0;
-    virtual const DeviceForwardStatistics& statistics() const = 0;
+    virtual DeviceForwardStatistics statistics() = 0;
     virtual std::string device_name() const = 0;
     /// Whether the device reads experts from RAM without a copy in between.
     virtual bool reads_host_memory() const = 0;

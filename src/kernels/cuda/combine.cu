@@ -1,4 +1,5 @@
 #include "kernels/cuda/device/overlap.cuh"
+#include "kernels/cuda/device/timer.cuh"
 #include "kernels/cuda/device/transcendental.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/moe.h"
@@ -9,12 +10,6 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kFinishThreads = 1024;
 constexpr std::uint64_t kPatienceNanoseconds = 900'000'000;
-
-__device__ std::uint64_t nanoseconds_now() {
-    std::uint64_t now = 0;
-    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
-    return now;
-}
 
 /// One thread waits for the host's answer to a layer, or, where it does not come, says so and goes on.
 __device__ void await_reply(const Mailbox& mailbox, std::uint64_t epoch) {
@@ -39,14 +34,18 @@ __global__ void __launch_bounds__(kThreads) combine_kernel(const CombineArgs arg
     await_previous();
     const std::int64_t token = blockIdx.y;
     const bool missing = args.counters.missing != nullptr && args.counters.missing[args.layer] > 0;
+    const bool times = missing && args.counters.times != nullptr && blockIdx.x == 0 && threadIdx.x == 0;
     if (missing) {
         if (threadIdx.x == 0) {
             const std::uint64_t epoch =
                 *args.counters.step * kEpochsPerStep + static_cast<unsigned>(args.layer) + 1;
+            const std::uint64_t begin = nanoseconds_now();
             await_reply(args.mailbox, epoch);
+            if (times) atomicAdd(&args.counters.times->waiting, nanoseconds_now() - begin);
         }
         __syncthreads();
     }
+    const std::uint64_t begin = nanoseconds_now();
     const int column = static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
     if (column >= args.out.width) return;
     const std::int64_t first = token * args.used;
@@ -66,6 +65,7 @@ __global__ void __launch_bounds__(kThreads) combine_kernel(const CombineArgs arg
                                           : __fadd_rn(sum, value);
     }
     args.out.data[token * args.out.stride + column] = sum;
+    if (times) atomicAdd(&args.counters.times->reading, nanoseconds_now() - begin);
 }
 
 __global__ void __launch_bounds__(kFinishThreads) finish_kernel(const FinishArgs args) {

@@ -46,6 +46,14 @@ struct Mailbox {
 };
 inline constexpr std::uint64_t kEpochsPerStep = 4096;
 
+/// Nanoseconds that layers with misses spent on the hand-off, summed up since the start by each token's first
+/// block.
+struct HandOffTimes {
+    unsigned long long posting = 0;  ///< writing inputs and the request
+    unsigned long long waiting = 0;  ///< from the experts' end here to the reply
+    unsigned long long reading = 0;  ///< the host's rows, while adding up
+};
+
 /// What of a step lives in device memory. The routing is kept here until the step's end: a write to the host
 /// would hold up the end of every layer's kernel.
 struct StepCounters {
@@ -54,6 +62,7 @@ struct StepCounters {
     std::uint32_t* routed = nullptr;      ///< [layers]: tokens done, zero when the step begins
     std::int32_t* experts = nullptr;      ///< [layers][tokens of the mailbox][used]
     float* weights = nullptr;             ///< as experts
+    HandOffTimes* times = nullptr;        ///< or null
 };
 
 struct RouteArgs {

@@ -110,7 +110,7 @@ TEST(Route, ChoosesAsTheCpuDoes) {
         args.slots = slots.get();
         args.x = x.view();
         args.columns = 96;
-        args.counters = {step.get(), missing.get(), routed.get(), kept.get(), kept_weights.get()};
+        args.counters = {step.get(), missing.get(), routed.get(), kept.get(), kept_weights.get(), nullptr};
         args.mailbox.experts = posted.get();
         args.mailbox.weights = posted_weights.get();
         args.mailbox.missing = posted_missing.get();
@@ -210,7 +210,7 @@ TEST(Combine, AddsInRankOrderFromBothSides) {
         args.weights = device_weights.get();
         args.shared = c.shared ? device_shared.get() : nullptr;
         args.shared_gate = c.gated ? device_gates.get() : nullptr;
-        args.counters = {step.get(), missing.get(), nullptr, nullptr, nullptr};
+        args.counters = {step.get(), missing.get(), nullptr, nullptr, nullptr, nullptr};
         args.mailbox.rows = host_rows.get();
         args.mailbox.outputs = host_outputs.get();
         args.mailbox.reply = flags.get();
@@ -253,7 +253,7 @@ TEST(Combine, DoesNotWaitForEver) {
     args.out = {out.get(), 32, 1, 32};
     args.slots = slots.get();
     args.weights = weights.get();
-    args.counters = {step.get(), missing.get(), nullptr, nullptr, nullptr};
+    args.counters = {step.get(), missing.get(), nullptr, nullptr, nullptr, nullptr};
     args.mailbox.rows = rows.get();
     args.mailbox.outputs = outputs.get();
     args.mailbox.reply = flags.get();

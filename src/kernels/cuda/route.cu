@@ -1,5 +1,6 @@
 #include "kernels/cuda/device/lanes.cuh"
 #include "kernels/cuda/device/overlap.cuh"
+#include "kernels/cuda/device/timer.cuh"
 #include "kernels/cuda/device/transcendental.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/moe.h"
@@ -248,6 +249,7 @@ __global__ void __launch_bounds__(kThreads) route_kernel(const RouteArgs args) {
         publish(args, token, shared);
     }
     __syncthreads();
+    const std::uint64_t begin = nanoseconds_now();
     if (shared.missing > 0) hand_over(args, token);
     if (shared.missing > 0 || args.tokens > 1) {
         __threadfence_system();
@@ -259,6 +261,7 @@ __global__ void __launch_bounds__(kThreads) route_kernel(const RouteArgs args) {
     if (missing == 0) return;
     args.mailbox.missing[args.layer] = missing;
     __threadfence_system();
+    if (args.counters.times != nullptr) atomicAdd(&args.counters.times->posting, nanoseconds_now() - begin);
     *args.mailbox.request = *args.counters.step * kEpochsPerStep + static_cast<unsigned>(args.layer) + 1;
 }
 

@@ -87,7 +87,7 @@ class CudaForward final : public DeviceForward {
     void step(const Step& step) override;
     expert_cache::ExpertCache* cache() override { return cache_.get(); }
     DeviceMemoryUse memory_use() const override { return use_; }
-    const DeviceForwardStatistics& statistics() const override { return statistics_; }
+    DeviceForwardStatistics statistics() override;
     std::string device_name() const override { return device_->info().name; }
     bool reads_host_memory() const override { return !registrations_.empty(); }
 
@@ -246,6 +246,19 @@ void CudaForward::preload() {
     std::vector<expert_cache::ExpertKey> hottest;
     for (const auto& [uses, key] : ranking) hottest.push_back(key);
     cache_->preload(hottest);
+}
+
+DeviceForwardStatistics CudaForward::statistics() {
+    cuda::HandOffTimes times;
+    device_->make_current();
+    stream_->copy_to_host(std::as_writable_bytes(std::span(&times, 1)),
+                          device_address(ops_->hand_off_times()));
+    stream_->synchronise();
+    DeviceForwardStatistics result = statistics_;
+    result.posting_seconds = 1e-9 * static_cast<double>(times.posting);
+    result.waiting_seconds = 1e-9 * static_cast<double>(times.waiting);
+    result.reading_seconds = 1e-9 * static_cast<double>(times.reading);
+    return result;
 }
 
 std::unique_ptr<PageMemory> CudaForward::take_pages() { return std::move(pages_); }

@@ -67,6 +67,8 @@ CudaOps::CudaOps(const Parts& parts, DeviceArena& arena, std::int64_t max_tokens
     const auto layers = static_cast<std::int64_t>(list.experts.size());
     missing_ = arena.take<std::uint32_t>(2 * layers);
     routed_ = missing_ + layers;
+    times_ = arena.take<cuda::HandOffTimes>(1);
+    parts_.stream.fill(device_address(times_), sizeof(cuda::HandOffTimes), std::byte{0});
     if (pairs > 0) {
         routed_experts_ = arena.take<std::int32_t>(layers * pairs);
         routed_weights_ = arena.take<float>(layers * pairs);

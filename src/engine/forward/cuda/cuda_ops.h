@@ -62,6 +62,8 @@ class CudaOps final : public models::LayerOps {
     std::int64_t residual_stride() const { return stride(parts_.model.residual); }
     /// Rows [first, first + count) of those that want logits: from the residual stream to `logits_buffer`.
     void queue_logits(std::int64_t first, std::int64_t count);
+    /// On the device.
+    const cuda::HandOffTimes* hand_off_times() const { return times_; }
     const float* logits_buffer() const { return logits_; }
     std::int64_t logits_rows() const { return logits_rows_; }
     /// Zeroes the counters of a step; queued before its first layer.
@@ -120,7 +122,7 @@ class CudaOps final : public models::LayerOps {
     }
     cuda::StreamHandle handle() const { return parts_.stream.handle(); }
     cuda::StepCounters counters() const {
-        return {view_.block->number(), missing_, routed_, routed_experts_, routed_weights_};
+        return {view_.block->number(), missing_, routed_, routed_experts_, routed_weights_, times_};
     }
     cuda::CachePages cache_of(int layer) const;
 
@@ -175,6 +177,7 @@ class CudaOps final : public models::LayerOps {
     std::uint32_t* routed_ = nullptr;
     std::int32_t* routed_experts_ = nullptr;  ///< [layers][max_tokens][used]
     float* routed_weights_ = nullptr;
+    cuda::HandOffTimes* times_ = nullptr;
     float* partials_ = nullptr;
     std::int64_t partial_floats_ = 0;
     std::uint32_t* arrivals_ = nullptr;
