@@ -220,6 +220,7 @@ void File::take_into_memory(FunctionRef<void(std::uint64_t)> progress) const {
     }
     if (reader.failed()) fail(ErrorCode::Io, "{}: cannot read the file to its end; check the disk", name_);
     ::mprotect(memory, bytes_.size(), PROT_READ);
+    progress(bytes_.size());
 }
 
 }  // namespace coterie::gguf
