@@ -11,17 +11,19 @@ ALLOWED = {
     "quant": {"base"},
     "gguf": {"base", "quant"},
     "tokenizer": {"base", "gguf"},
-    "chat": {"base"},
+    "chat": {"base", "tokenizer", "sampling"},
     "kernels": {"base", "quant"},
     "devices": {"base"},
     "expert_cache": {"base", "devices"},
     "kv_cache": {"base", "kernels"},
     "models": {"base", "quant", "gguf", "kernels", "kv_cache"},
     "engine": {"base", "quant", "gguf", "kernels", "devices", "expert_cache", "kv_cache", "models"},
-    "sampling": {"base"},
+    "sampling": {"base", "tokenizer"},
     "synth": {"base", "quant", "gguf", "tokenizer"},
+    "scheduler": {"base", "tokenizer", "expert_cache", "kv_cache", "models", "engine", "sampling"},
+    "server": {"base", "tokenizer", "chat", "sampling", "scheduler"},
     "cli": {"base", "quant", "gguf", "tokenizer", "chat", "kernels", "devices", "expert_cache", "models", "engine", "sampling",
-            "synth"},
+            "synth", "scheduler", "server"},
 }
 # Tests may build what they need with the engine and the models above them.
 ALLOWED_IN_TESTS = {"synth": {"engine", "models", "kernels"}}

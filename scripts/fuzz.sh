@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Runs every fuzz program for some seconds from its seed corpus: scripts/fuzz.sh [SECONDS]
+# Runs fuzz programs for some seconds from their seed corpora: scripts/fuzz.sh [SECONDS] [PROGRAM...]; all without a name.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 seconds="${1:-60}"
-mapfile -t fuzzers < <(git ls-files 'src/*_fuzz.cpp' | xargs -n1 basename -s .cpp)
+shift || true
+fuzzers=("$@")
+[[ ${#fuzzers[@]} -gt 0 ]] || mapfile -t fuzzers < <(git ls-files 'src/*_fuzz.cpp' | xargs -n1 basename -s .cpp)
 scripts/build.sh fuzz "${fuzzers[@]}"
 # All at once: each is one thread. A failure of any fails this script.
 fuzz() {

@@ -6,10 +6,13 @@ set -euo pipefail
 packages=(
   g++ cmake ninja-build pkg-config
   libfmt-dev libspdlog-dev nlohmann-json3-dev libcli11-dev libpcre2-dev libxxhash-dev
+  libcpp-httplib-dev libssl-dev prometheus-cpp-dev
   libgtest-dev libgmock-dev python3 python3-jinja2
 )
 if [[ "${1:-}" == "--ci" ]]; then
-  packages+=(clang clang-format clang-tidy libclang-rt-14-dev)
+  packages+=(clang clang-format clang-tidy libclang-rt-14-dev openssl)
+  # The clients' tests want Node 18 or later: Debian's, unless another one is there.
+  command -v npm >/dev/null || packages+=(nodejs npm)
 fi
 
 missing=()

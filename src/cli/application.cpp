@@ -31,12 +31,14 @@ std::vector<std::string> command_arguments(int argc, const char* const* argv) {
     std::vector<std::string> arguments(argv + 1, argv + argc);
     const std::string name = std::filesystem::path(argc > 0 ? argv[0] : "").filename().string();
     if (name == "llama-cli") arguments.insert(arguments.begin(), "run");
+    if (name == "llama-server") arguments.insert(arguments.begin(), "serve");
     if (name == "llama-bench") arguments.insert(arguments.begin(), "bench");
     return expand_short_flags(std::move(arguments));
 }
 
 void add_commands(CLI::App& root, Action& action) {
     add_run(root, action);
+    add_serve(root, action);
     add_bench(root, action);
     add_logits(root, action);
     add_perplexity(root, action);

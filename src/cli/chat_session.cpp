@@ -1,6 +1,7 @@
 #include "cli/chat_session.h"
 
 #include "base/error.h"
+#include "chat/grammar_lead_in.h"
 #include "chat/template_choice.h"
 #include "cli/text_input.h"
 
@@ -72,13 +73,16 @@ std::vector<TokenId> ChatSession::encode(const WrittenText& prompt) const {
 }
 
 GenerationStats ChatSession::ask(const std::string& text, SamplerChain& sampler, std::int64_t limit,
-                                 const AnswerSink& sink, engine::StepObserver* observer) {
+                                 const AnswerSink& sink, engine::StepObserver* observer,
+                                 AnswerGrammar* grammar) {
     std::vector<Turn> turns = turns_;
     turns.push_back({Role::User, text});
     const WrittenText prompt = render(turns);
     const std::vector<TokenId> tokens = encode(prompt);
 
     ReasoningSplitter splitter(tags_, answer_start(prompt.rendered, tags_));
+    std::optional<GrammarConstraint> constraint;
+    if (grammar) constraint.emplace(grammar->start(grammar_lead_in(template_.source(), prompt.rendered)));
     std::string answer;
     const auto deliver = [&](const ReasoningDelta& delta) {
         if (!delta.reasoning.empty()) sink.reasoning(delta.reasoning);
@@ -87,7 +91,11 @@ GenerationStats ChatSession::ask(const std::string& text, SamplerChain& sampler,
     };
     std::vector<TokenId> generated;
     const GenerationStats stats = generate(
-        engine_, sequence_, tokenizer_, sampler, {.prompt = tokens, .limit = limit, .observer = observer},
+        engine_, sequence_, tokenizer_, sampler,
+        {.prompt = tokens,
+         .limit = limit,
+         .constraint = constraint ? &*constraint : nullptr,
+         .observer = observer},
         [&](std::string_view piece) { deliver(splitter.feed(piece)); }, generated);
     deliver(splitter.finish());
     turns.push_back({Role::Assistant, answer});

@@ -9,8 +9,9 @@
 #include "chat/message.h"
 #include "chat/reasoning.h"
 #include "chat/template.h"
+#include "chat/written_text.h"
+#include "cli/answer_grammar.h"
 #include "cli/generation.h"
-#include "cli/written_text.h"
 #include "engine/engine.h"
 #include "tokenizer/tokenizer.h"
 
@@ -41,9 +42,10 @@ class ChatSession {
                 const std::string& system_prompt);
 
     /// Asks and answers; the exchange joins the history, an interrupted answer as far as it came. With an
-    /// error the history stays as it was. `observer` may be null.
+    /// error the history stays as it was. `observer` and `grammar` may be null.
     GenerationStats ask(const std::string& text, SamplerChain& sampler, std::int64_t limit,
-                        const AnswerSink& sink, engine::StepObserver* observer);
+                        const AnswerSink& sink, engine::StepObserver* observer,
+                        AnswerGrammar* grammar = nullptr);
 
     /// Forgets everything but the system prompt.
     void clear();

@@ -7,6 +7,7 @@ inline constexpr const char* kModel = "COTERIE_MODEL";             ///< -m
 inline constexpr const char* kThreads = "COTERIE_THREADS";         ///< -t
 inline constexpr const char* kContext = "COTERIE_CTX_SIZE";        ///< -c
 inline constexpr const char* kInstructionSet = "COTERIE_CPU_ISA";  ///< --cpu-isa
+inline constexpr const char* kApiKey = "COTERIE_API_KEY";          ///< --api-key
 inline constexpr const char* kPython = "COTERIE_PYTHON";           ///< --python
 
 inline constexpr const char* kCacheFolder = "XDG_CACHE_HOME";  ///< where routing profiles are kept

@@ -67,6 +67,16 @@ const float* read_prompt(engine::Engine& engine, engine::Sequence& sequence, con
     }
 }
 
+/// The next token, accepted by all who follow the answer.
+TokenId draw(SamplerChain& sampler, std::span<const float> logits, GrammarConstraint* constraint) {
+    const std::span<const std::uint64_t> allowed =
+        constraint ? constraint->mask() : std::span<const std::uint64_t>();
+    const TokenId token = sampler.sample(logits, allowed);
+    sampler.accept(token);
+    if (constraint) constraint->accept(token);
+    return token;
+}
+
 }  // namespace
 
 GenerationStats generate(engine::Engine& engine, engine::Sequence& sequence, const Tokenizer& tokenizer,
@@ -93,12 +103,12 @@ GenerationStats generate(engine::Engine& engine, engine::Sequence& sequence, con
             stats.stop = StopReason::Interrupted;
             break;
         }
-        const TokenId token = sampler.sample({logits, vocabulary});
-        sampler.accept(token);
+        const TokenId token = draw(sampler, {logits, vocabulary}, request.constraint);
         generated.push_back(token);
         ++stats.generated_tokens;
         if (request.stop_at_end_tokens && tokenizer.is_end_of_generation(token)) break;
         if (const std::string piece = text.add(token); !piece.empty()) emit(piece);
+        if (request.constraint && request.constraint->finished()) break;
         if (sequence.length() + 1 >= engine.context()) {
             stats.stop = StopReason::ContextFull;
             break;

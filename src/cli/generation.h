@@ -7,6 +7,7 @@
 
 #include "base/function_ref.h"
 #include "engine/engine.h"
+#include "sampling/grammar/grammar_constraint.h"
 #include "sampling/sampler_chain.h"
 #include "tokenizer/tokenizer.h"
 
@@ -29,6 +30,7 @@ struct GenerationRequest {
     std::span<const TokenId> prompt;  ///< the whole sequence so far
     std::int64_t limit = -1;          ///< tokens to generate at most; -1: until the end
     bool stop_at_end_tokens = true;
+    GrammarConstraint* constraint = nullptr;   ///< at its start; the answer ends where it can only end
     engine::StepObserver* observer = nullptr;  ///< sees the routing of prompt and answer
 };
 

@@ -188,7 +188,7 @@ models::CacheFormat cache_format(const ModelOptions& options) {
 }
 
 std::unique_ptr<engine::Engine> load_engine(std::shared_ptr<const gguf::Archive> archive,
-                                            const ModelOptions& options) {
+                                            const ModelOptions& options, const std::function<void()>& go_on) {
     check_load_mode(options.load_mode);
     choose_instruction_set(options.instruction_set);
     engine::EngineOptions engine_options;
@@ -206,7 +206,10 @@ std::unique_ptr<engine::Engine> load_engine(std::shared_ptr<const gguf::Archive>
     auto engine = std::make_unique<engine::Engine>(std::move(archive), engine_options);
     const std::vector<DataType> types = types_of(engine->archive());
     cpu::self_test(cpu::kernels(), types);
-    engine->load([&](std::uint64_t done, std::uint64_t) { bar.update(done, total); });
+    engine->load([&](std::uint64_t done, std::uint64_t) {
+        bar.update(done, total);
+        if (go_on) go_on();
+    });
     return engine;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -45,9 +46,10 @@ std::shared_ptr<const gguf::Archive> open_archive(const ModelOptions& options);
 models::CacheFormat cache_format(const ModelOptions& options);
 
 /// Builds the engine, checks the kernels that the model will use, and brings the weights into memory with a
-/// progress bar.
+/// progress bar. `go_on` is called meanwhile and may throw, which ends it.
 std::unique_ptr<engine::Engine> load_engine(std::shared_ptr<const gguf::Archive> archive,
-                                            const ModelOptions& options);
+                                            const ModelOptions& options,
+                                            const std::function<void()>& go_on = {});
 
 std::unique_ptr<Tokenizer> load_tokenizer(const gguf::Archive& archive, const ModelOptions& options);
 

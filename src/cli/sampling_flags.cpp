@@ -75,19 +75,24 @@ void add_sampling_flags(CLI::App& command, SamplingFlags& flags) {
     command.add_flag("--ignore-eos", flags.ignore_eos, "do not stop at end tokens")->group("Sampling");
 }
 
-std::unique_ptr<SamplerChain> make_sampler(const SamplingFlags& flags, const Tokenizer& tokenizer,
-                                           std::int64_t vocabulary) {
+SamplingOptions sampling_options(const SamplingFlags& flags) {
     SamplingOptions options = flags.options;
     options.samplers = parse_sampler_order(flags.order);
     for (const std::string& bias : flags.logit_bias) options.logit_bias.push_back(parse_bias(bias));
     if (!flags.breakers.empty()) options.dry_sequence_breakers = flags.breakers;
     if (flags.breakers == std::vector<std::string>{"none"}) options.dry_sequence_breakers.clear();
+    check_ranges(options);
+    return options;
+}
+
+std::unique_ptr<SamplerChain> make_sampler(const SamplingFlags& flags, const Tokenizer& tokenizer,
+                                           std::int64_t vocabulary) {
+    SamplingOptions options = sampling_options(flags);
     if (flags.ignore_eos) {
         for (const TokenId token : tokenizer.vocabulary().end_of_generation()) {
             options.logit_bias.push_back({token, -std::numeric_limits<float>::infinity()});
         }
     }
-    check_ranges(options);
     // Rows of the output matrix beyond the vocabulary have no text and are never drawn.
     const auto known = static_cast<std::int64_t>(tokenizer.vocabulary_size());
     for (std::int64_t id = known; id < vocabulary; ++id) {

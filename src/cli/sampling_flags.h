@@ -24,7 +24,11 @@ struct SamplingFlags {
 
 void add_sampling_flags(CLI::App& command, SamplingFlags& flags);
 
-/// Throws InvalidArgument for values out of range, unknown samplers and malformed biases.
+/// The options that the flags stand for. Throws InvalidArgument for values out of range, unknown samplers and
+/// malformed biases.
+SamplingOptions sampling_options(const SamplingFlags& flags);
+
+/// A sampler for one answer. Throws as above.
 std::unique_ptr<SamplerChain> make_sampler(const SamplingFlags& flags, const Tokenizer& tokenizer,
                                            std::int64_t vocabulary);
 

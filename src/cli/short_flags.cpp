@@ -12,14 +12,15 @@ struct ShortFlag {
 };
 
 constexpr ShortFlag kShortFlags[] = {
-    {"-cmoe", "--cpu-moe"},     {"-ncmoe", "--n-cpu-moe"},
-    {"-cnv", "--conversation"}, {"-no-cnv", "--no-conversation"},
-    {"-ctk", "--cache-type-k"}, {"-ctv", "--cache-type-v"},
-    {"-dev", "--device"},       {"-fa", "--flash-attn"},
-    {"-mg", "--main-gpu"},      {"-ngl", "--n-gpu-layers"},
-    {"-sm", "--split-mode"},    {"-sys", "--system-prompt"},
-    {"-tb", "--threads-batch"}, {"-ts", "--tensor-split"},
-    {"-ub", "--ubatch-size"},
+    {"-cmoe", "--cpu-moe"},        {"-ncmoe", "--n-cpu-moe"},
+    {"-cnv", "--conversation"},    {"-no-cnv", "--no-conversation"},
+    {"-ctk", "--cache-type-k"},    {"-ctv", "--cache-type-v"},
+    {"-dev", "--device"},          {"-fa", "--flash-attn"},
+    {"-jf", "--json-schema-file"}, {"-mg", "--main-gpu"},
+    {"-ngl", "--n-gpu-layers"},    {"-np", "--parallel"},
+    {"-sm", "--split-mode"},       {"-sys", "--system-prompt"},
+    {"-tb", "--threads-batch"},    {"-to", "--timeout"},
+    {"-ts", "--tensor-split"},     {"-ub", "--ubatch-size"},
 };
 
 }  // namespace

@@ -6,9 +6,7 @@ namespace coterie {
 namespace {
 
 constexpr const char* kNote =
-    "this program was built without CUDA; install nvcc 12.1 or later and configure with -DCOTERIE_CUDA=ON"; where it does, install nvcc >= 12.1 and "
-    "configure "
-    "with -DCOTERIE_CUDA=ON";
+    "this program was built without CUDA; install nvcc 12.1 or later and configure with -DCOTERIE_CUDA=ON";
 
 }  // namespace
 

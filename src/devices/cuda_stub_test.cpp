@@ -1,8 +1,7 @@
-#include "devices/device.h"
-
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "devices/device.h"
 
 namespace coterie {
 namespace {

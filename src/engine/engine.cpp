@@ -14,7 +14,6 @@ namespace {
 
 constexpr std::int64_t kDefaultContext = 4096;
 constexpr std::int64_t kLogitsRows = 32;
-constexpr std::int64_t kWorthASnapshot = 16;
 
 EngineOptions resolve(EngineOptions options, const models::ModelConfig& config) {
     options.context = context_or_default(options.context, config);

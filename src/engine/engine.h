@@ -10,6 +10,7 @@
 #include "engine/forward/step.h"
 #include "engine/offload_options.h"
 #include "gguf/archive.h"
+#include "kv_cache/byte_stream.h"
 #include "models/model.h"
 
 /// The door to a loaded model: everything above (scheduler, commands, benchmarks) includes this header only.
@@ -51,6 +52,13 @@ class Sequence {
 
     /// Another sequence of the same tokens, which shares memory with this one.
     Sequence fork() const;
+
+    /// The largest length <= n that `truncate(n)` can go back to. Requires 0 <= n <= length().
+    std::int64_t restorable(std::int64_t n) const { return state_.restorable(n); }
+    /// Lets a model with recurrent layers come back to the current length; free for others.
+    void snapshot() { state_.snapshot(); }
+    /// Pages of the engine that n more tokens would take.
+    std::int64_t pages_missing(std::int64_t n) const { return state_.pages_missing(n); }
 
     SequenceState& state() { return state_; }
 
@@ -99,6 +107,20 @@ class Engine {
     /// Between requests, while none runs: what devices hold may be shared out anew. Changes no result.
     void request_ended();
 
+    /// Pages of kPageTokens tokens that all sequences share; sequences of equal beginnings hold them
+    /// together.
+    std::int64_t pages() const { return static_cast<std::int64_t>(pool_->pages()); }
+    std::int64_t free_pages() const { return static_cast<std::int64_t>(pool_->free_pages()); }
+    /// What a sequence and each of its snapshots take outside the pages: 0 without recurrent layers.
+    std::uint64_t recurrent_bytes() const { return layout_->fixed_bytes(); }
+    const StateLayout& layout() const { return *layout_; }
+
+    /// Writes tokens and state, byte-exact, for this model and configuration only.
+    void save(const Sequence& sequence, ByteSink& sink) const;
+    /// Reads what `save` wrote. Nothing where the engine has too few free pages; throws InvalidFile for what
+    /// is foreign, cut or damaged.
+    std::optional<Sequence> restore(ByteSource& source);
+
     /// The experts on fake devices; null where there are none.
     Offload* offload();
     /// The GPU that runs the steps; null where the CPU does.
@@ -127,6 +149,7 @@ class Engine {
   private:
     void check_tokens(std::span<const TokenId> tokens) const;
     std::vector<StepSlice> prepare(std::span<const Slice> slices);
+    std::uint64_t fingerprint() const;
 
     std::shared_ptr<const gguf::Archive> archive_;
     EngineOptions options_;

@@ -17,15 +17,23 @@ SequenceState::SequenceState(const StateLayout& layout, BlockPool& pool, const S
     COTERIE_CHECK(options.snapshot_limit >= 0);
 }
 
-bool SequenceState::prepare(std::int64_t n) {
+/// A partly filled last page that others hold is replaced before it is written.
+bool SequenceState::copies_last_page(std::int64_t n) const {
+    return n > 0 && length_ % kPageTokens > 0 && pages_.size() > 0 && pages_.shared(length_ / kPageTokens);
+}
+
+std::int64_t SequenceState::pages_missing(std::int64_t n) const {
     COTERIE_CHECK(n >= 0 && n <= std::numeric_limits<std::int64_t>::max() - kPageTokens - length_);
-    const std::int64_t missing = std::max<std::int64_t>(pages_needed(length_ + n) - pages_.size(), 0);
-    const std::int64_t partial_rows = length_ % kPageTokens;
-    const std::int64_t last_page = length_ / kPageTokens;
-    const bool copies = n > 0 && partial_rows > 0 && pages_.size() > 0 && pages_.shared(last_page);
-    if (static_cast<std::uint64_t>(missing) + (copies ? 1 : 0) > pool_->free_pages()) return false;
-    if (copies) pages_.make_private(last_page, partial_rows);
-    pages_.grow(missing);
+    return std::max<std::int64_t>(pages_needed(length_ + n) - pages_.size(), 0) +
+           (copies_last_page(n) ? 1 : 0);
+}
+
+bool SequenceState::prepare(std::int64_t n) {
+    const std::int64_t missing = pages_missing(n);
+    if (static_cast<std::uint64_t>(missing) > pool_->free_pages()) return false;
+    const bool copies = copies_last_page(n);
+    if (copies) pages_.make_private(length_ / kPageTokens, length_ % kPageTokens);
+    pages_.grow(missing - (copies ? 1 : 0));
     prepared_ = length_ + n;
     return true;
 }

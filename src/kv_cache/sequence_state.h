@@ -37,6 +37,8 @@ class SequenceState {
     std::int64_t length() const { return length_; }
     const StateLayout& layout() const { return *layout_; }
 
+    /// Pages of the pool that `prepare(n)` would take.
+    std::int64_t pages_missing(std::int64_t n) const;
     /// Makes positions [length(), length() + n) writable. False, with nothing changed, when the pool has too
     /// few pages.
     [[nodiscard]] bool prepare(std::int64_t n);
@@ -105,6 +107,7 @@ class SequenceState {
         return pages_.data(position / kPageTokens) + part.offset +
                static_cast<std::uint64_t>(position % kPageTokens) * part.row_bytes;
     }
+    bool copies_last_page(std::int64_t n) const;
     void restore_recurrent(std::int64_t position);
     void shorten(std::int64_t length);
     std::int64_t pages_needed(std::int64_t tokens) const {

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "base/allocation_counter_for_test.h"
+#include "sampling/grammar/grammar_constraint.h"
+#include "sampling/grammar/grammar_for_test.h"
 #include "sampling/sampler_chain.h"
 
 namespace coterie {
@@ -35,6 +37,22 @@ TEST(Allocation, ATokenTakesNothingFromTheHeap) {
               0);
     EXPECT_EQ(allocations_per_100({.mirostat = 1}), 0);
     EXPECT_EQ(allocations_per_100({.mirostat = 2}), 0);
+}
+
+TEST(Allocation, ATokenUnderAGrammarTakesNothingFromTheHeap) {
+    const auto vocabulary = grammar_test::vocabulary_of({"(a", "b)"});
+    GrammarConstraint constraint(parse_gbnf("root ::= item*\nitem ::= \"(\" ([a-z] | item)* \")\""),
+                                 vocabulary);
+    const std::vector<float> logits(static_cast<std::size_t>(vocabulary->size()), 1.0f);
+    SamplerChain chain({.temperature = 0}, vocabulary->size());
+    const std::vector<std::int32_t> tokens = {'(', 'a', 256, 257, 'c', ')'};
+    std::int64_t before = 0;
+    for (std::size_t i = 0; i < 6000; ++i) {
+        if (i == 60) before = heap_allocations;
+        chain.sample(logits, constraint.mask());
+        constraint.accept(tokens[i % tokens.size()]);
+    }
+    EXPECT_EQ(heap_allocations - before, 0);
 }
 
 TEST(Allocation, HistoriesGrowByDoubling) { EXPECT_LT(allocations_per_100({.dry_multiplier = 1}), 20); }

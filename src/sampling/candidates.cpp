@@ -1,5 +1,6 @@
 #include "sampling/candidates.h"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -34,6 +35,22 @@ void Candidates::load(std::span<const float> logits) {
     if (!valid) fail_invalid(logits);
     if (!possible)
         fail(ErrorCode::Internal, "the model gave no token a finite logit; its file may be damaged");
+}
+
+void Candidates::keep_allowed(std::span<const std::uint64_t> mask) {
+    std::size_t kept = 0;
+    bool possible = false;
+    for (std::size_t word = 0; word < mask.size(); ++word) {
+        for (std::uint64_t bits = mask[word]; bits != 0; bits &= bits - 1) {
+            const std::size_t id = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
+            if (id >= items_.size()) break;
+            possible |= items_[id].logit > -kInfinity;
+            items_[kept++] = items_[id];
+        }
+    }
+    items_.resize(kept);
+    if (!possible)
+        fail(ErrorCode::InvalidArgument, "the grammar allows no token that the model could write here");
 }
 
 void Candidates::scale_logits(float factor) {

@@ -31,6 +31,10 @@ class Candidates {
     /// that cannot be drawn.
     void load(std::span<const float> logits);
 
+    /// Keeps those whose bit is set: bit `id % 64` of word `id / 64`; ids beyond the mask go. Requires: the
+    /// candidates are as loaded. Throws InvalidArgument if none with a finite logit stays.
+    void keep_allowed(std::span<const std::uint64_t> mask);
+
     std::size_t size() const { return items_.size(); }
     const Candidate& operator[](std::size_t i) const { return items_[i]; }
     std::span<const Candidate> items() const { return items_; }

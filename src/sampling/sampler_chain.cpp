@@ -88,9 +88,10 @@ void SamplerChain::accept(std::span<const std::int32_t> tokens) {
     for (const std::int32_t token : tokens) accept(token);
 }
 
-std::int32_t SamplerChain::sample(std::span<const float> logits) {
+std::int32_t SamplerChain::sample(std::span<const float> logits, std::span<const std::uint64_t> allowed) {
     COTERIE_CHECK(static_cast<std::int64_t>(logits.size()) == vocabulary_);
     candidates_.load(logits);
+    if (!allowed.empty()) candidates_.keep_allowed(allowed);
     for (const auto& sampler : samplers_) sampler->apply(candidates_, random_);
     if (greedy_) return candidates_.best().id;
     const Candidate& drawn = draw();

@@ -14,7 +14,7 @@ namespace coterie {
 
 /// Draws the tokens of one sequence.
 ///
-///     logits -> logit bias -> samplers in their order -> draw
+///     logits -> mask of a grammar -> logit bias -> samplers in their order -> draw
 ///
 /// Samplers that are off are left out. The same options, seed, logits and accepted tokens give the same
 /// tokens.
@@ -25,8 +25,10 @@ class SamplerChain {
     SamplerChain(const SamplingOptions& options, std::int64_t vocabulary,
                  std::vector<std::int32_t> dry_breakers = {});
 
-    /// The next token, from the logits of the whole vocabulary. It is not accepted yet.
-    std::int32_t sample(std::span<const float> logits);
+    /// The next token, from the logits of the whole vocabulary. It is not accepted yet. With `allowed`, a
+    /// mask of tokens (GrammarConstraint::mask), only those can be drawn: the samplers never see the others.
+    /// Throws InvalidArgument where no allowed token has a finite logit.
+    std::int32_t sample(std::span<const float> logits, std::span<const std::uint64_t> allowed = {});
 
     /// Tells the samplers that look back what the sequence holds: the prompt, then each token that was kept.
     void accept(std::int32_t token);

@@ -215,5 +215,36 @@ TEST(RunTest, ReadsItsEnvironmentAndPrefersFlags) {
     EXPECT_EQ(flag_wins.finish().status, 0);
 }
 
+TEST(RunTest, AnswersFollowAGrammar) {
+    const Outcome raw = run({"run", "-m", kModel, "-no-cnv", "-p", "Hello", "--temp", "1", "-s", "3",
+                             "--grammar", "root ::= (\"yes\" | \"no\") \", \" [0-9]{3}"});
+    EXPECT_EQ(raw.status, 0) << raw.errors;
+    EXPECT_THAT(raw.output,
+                ::testing::MatchesRegex("Hello(yes|no), [0-9][0-9][0-9]\n|(yes|no), [0-9][0-9][0-9]\n"));
+    const Outcome chat = run({"run", "-m", kModel, "-p", "define volcano", "--temp", "0", "-j",
+                              R"({"type": "object", "properties": {"word": {"enum": ["volcano", "hill"]},
+                                  "sure": {"type": "boolean"}}, "required": ["word", "sure"]})"});
+    EXPECT_EQ(chat.status, 0) << chat.errors;
+    const auto answer = nlohmann::json::parse(chat.output);
+    EXPECT_TRUE(answer.at("word") == "volcano" || answer.at("word") == "hill");
+    EXPECT_TRUE(answer.at("sure").is_boolean());
+    EXPECT_EQ(answer.size(), 2u);
+}
+
+TEST(RunTest, GrammarsThatCannotBeUsedAreRefusedBeforeThePrompt) {
+    const Outcome syntax = run({"run", "-m", kModel, "-p", "Hello", "--grammar", "root ::= ("});
+    EXPECT_EQ(syntax.status, 2);
+    EXPECT_THAT(syntax.errors, HasSubstr("grammar, line 1, column 10"));
+    const Outcome schema = run({"run", "-m", kModel, "-p", "Hello", "-j", R"({"not": {}})"});
+    EXPECT_EQ(schema.status, 2);
+    EXPECT_THAT(schema.errors, HasSubstr("at /not"));
+    const Outcome both = run({"run", "-m", kModel, "-p", "Hello", "-j", "{}", "--grammar", "root ::= \"a\""});
+    EXPECT_EQ(both.status, 2);
+    EXPECT_THAT(both.errors, HasSubstr("exclude each other"));
+    const Outcome missing = run({"run", "-m", kModel, "-p", "Hello", "-jf", "/no/such/schema"});
+    EXPECT_EQ(missing.status, 3);
+    EXPECT_THAT(missing.errors, HasSubstr("/no/such/schema"));
+}
+
 }  // namespace
 }  // namespace coterie::commands_test

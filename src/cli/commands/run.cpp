@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "cli/answer_grammar.h"
 #include "cli/chat_session.h"
 #include "cli/command.h"
 #include "cli/environment.h"
@@ -25,6 +26,7 @@ namespace {
 struct RunOptions {
     ModelOptions model;
     SamplingFlags sampling;
+    GrammarFlags grammar;
     ChatOptions chat;
     std::optional<std::string> prompt;
     std::string prompt_file;
@@ -70,6 +72,8 @@ struct Loaded {
         tokenizer = load_tokenizer(*archive, options.model);
         engine = load_engine(archive, options.model);
         sampler = make_sampler(options.sampling, *tokenizer, engine->config().vocabulary);
+        if (AnswerGrammar::is_wanted(options.grammar))
+            grammar = std::make_unique<AnswerGrammar>(options.grammar, *tokenizer);
         if (!options.trace.empty()) recorder = std::make_unique<TraceRecorder>(options.trace, *engine);
     }
 
@@ -84,6 +88,7 @@ struct Loaded {
     std::unique_ptr<Tokenizer> tokenizer;
     std::unique_ptr<engine::Engine> engine;
     std::unique_ptr<SamplerChain> sampler;
+    std::unique_ptr<AnswerGrammar> grammar;   ///< or null
     std::unique_ptr<TraceRecorder> recorder;  ///< or null
 };
 
@@ -100,11 +105,14 @@ StopReason complete(Loaded& loaded, const RunOptions& options, const std::string
     const std::vector<TokenId> tokens = loaded.tokenizer->encode(
         prompt, {.special = SpecialTokens::Parse, .ends = TextEnds::Mark, .plain_ranges = {}});
     std::vector<TokenId> generated;
+    std::optional<GrammarConstraint> constraint;
+    if (loaded.grammar) constraint.emplace(loaded.grammar->start({}));
     const auto emit = writing_and_saving(loaded, options);
     const GenerationStats stats = generate(*loaded.engine, sequence, *loaded.tokenizer, *loaded.sampler,
                                            {.prompt = tokens,
                                             .limit = options.limit,
                                             .stop_at_end_tokens = !options.sampling.ignore_eos,
+                                            .constraint = constraint ? &*constraint : nullptr,
                                             .observer = loaded.recorder.get()},
                                            emit, generated);
     write_answer("\n");
@@ -117,7 +125,7 @@ GenerationStats answer(ChatSession& session, Loaded& loaded, const RunOptions& o
     const auto emit = writing_and_saving(loaded, options);
     const GenerationStats stats =
         session.ask(text, *loaded.sampler, options.limit, {.content = emit, .reasoning = write_reasoning},
-                    loaded.recorder.get());
+                    loaded.recorder.get(), loaded.grammar.get());
     write_answer("\n");
     report_end(stats, options, *loaded.engine);
     return stats;
@@ -236,6 +244,7 @@ void add_run(CLI::App& root, Action& action) {
     add_model_flags(*command, options->model);
     add_offload_flags(*command, options->model.offload);
     add_sampling_flags(*command, options->sampling);
+    add_grammar_flags(*command, options->grammar);
     command->footer(
         "Examples:\n"
         "  coterie run \"What is a volcano?\"\n"

@@ -28,7 +28,8 @@ class StepObserver {
         static_cast<void>(layer), static_cast<void>(row), static_cast<void>(experts),
             static_cast<void>(weights);
     }
-    /// The residual stream after a layer: `rows` rows, `stride` floats apart.
+    /// The residual stream after a layer: `rows` rows, `stride` floats apart; null where it is not on the
+    /// host, as in a GPU's steps, which tell all layers once they are over.
     virtual void layer_done(int layer, const float* residual, std::int64_t rows, std::int64_t stride) {
         static_cast<void>(layer), static_cast<void>(residual), static_cast<void>(rows),
             static_cast<void>(stride);

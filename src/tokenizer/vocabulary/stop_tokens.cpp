@@ -46,6 +46,28 @@ constexpr std::array kTurnEnds = {
 
 constexpr std::array kHarmonyStructure = {"<|channel|>"sv, "<|message|>"sv, "<|start|>"sv, "<|constrain|>"sv};
 
+// Marks of thoughts and calls that are control tokens in some files (Mistral's, DeepSeek's).
+constexpr std::array kAnswerMarks = {
+    "[TOOL_CALLS]"sv,
+    "[ARGS]"sv,
+    "[CALL_ID]"sv,
+    "[THINK]"sv,
+    "[/THINK]"sv,
+    "<think>"sv,
+    "</think>"sv,
+    "<tool_call>"sv,
+    "</tool_call>"sv,
+    "<arg_key>"sv,
+    "</arg_key>"sv,
+    "<arg_value>"sv,
+    "</arg_value>"sv,
+    "<\uFF5Ctool\u2581calls\u2581begin\uFF5C>"sv,
+    "<\uFF5Ctool\u2581calls\u2581end\uFF5C>"sv,
+    "<\uFF5Ctool\u2581call\u2581begin\uFF5C>"sv,
+    "<\uFF5Ctool\u2581call\u2581end\uFF5C>"sv,
+    "<\uFF5Ctool\u2581sep\uFF5C>"sv,
+};
+
 bool has_both(const Vocabulary& vocabulary, std::string_view first, std::string_view second) {
     return vocabulary.find(first) && vocabulary.find(second);
 }
@@ -90,8 +112,8 @@ std::vector<TokenId> find_stop_tokens(const Vocabulary& vocabulary) {
 }
 
 std::span<const std::string_view> shown_control_texts(const Vocabulary& vocabulary) {
-    if (!is_harmony(vocabulary)) return {};
-    return kHarmonyStructure;
+    if (is_harmony(vocabulary)) return kHarmonyStructure;
+    return kAnswerMarks;
 }
 
 }  // namespace coterie

@@ -24,8 +24,8 @@ std::optional<TokenId> guess_end_of_turn(const Vocabulary& vocabulary);
 /// or `<|calls|>` and `<|flush|>`.
 std::vector<TokenId> find_stop_tokens(const Vocabulary& vocabulary);
 
-/// Control tokens whose text belongs to an answer: the structure of harmony messages, in vocabularies that
-/// have it.
+/// Control tokens whose text belongs to an answer: the structure of harmony messages in vocabularies that
+/// have it, in others the marks of thoughts and calls.
 std::span<const std::string_view> shown_control_texts(const Vocabulary& vocabulary);
 
 }  // namespace coterie

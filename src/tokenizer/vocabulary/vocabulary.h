@@ -40,8 +40,8 @@ class Vocabulary {
     const std::vector<TokenId>& end_of_generation() const { return end_of_generation_; }
 
     /// Whether readers see the token's text in an answer: not so for control, unknown and unused tokens. The
-    /// four structure tokens of the harmony format are control tokens that are shown: a parser of answers
-    /// needs them.
+    /// structure of harmony messages and the marks of thoughts and calls are shown even where they are
+    /// control tokens: a parser of answers needs them.
     bool is_shown(TokenId id) const { return shown_[static_cast<std::size_t>(id)]; }
 
     /// The file's remaining fields, for the encoders: model, pre, merges, flags.

@@ -93,6 +93,15 @@ TEST(Vocabulary, AGivenEndOfTurnIsNotGuessed) {
     EXPECT_EQ(Vocabulary(std::move(data)).special().eot, 0);
 }
 
+TEST(Vocabulary, MarksOfCallsAreShownAndOtherControlTokensAreNot) {
+    VocabularyData data = of_texts({"[TOOL_CALLS]", "[INST]", "<\uFF5Ctool\u2581sep\uFF5C>"});
+    data.token_types = {3, 3, 3};
+    const Vocabulary vocabulary(std::move(data));
+    EXPECT_TRUE(vocabulary.is_shown(0));
+    EXPECT_FALSE(vocabulary.is_shown(1));
+    EXPECT_TRUE(vocabulary.is_shown(2));
+}
+
 TEST(Vocabulary, AHarmonyMessageEndIsNoEnd) {
     const Vocabulary harmony(of_texts({"<|start|>", "<|end|>", "<|message|>", "<|return|>", "<|call|>"}));
     EXPECT_THAT(harmony.end_of_generation(), ElementsAre(3, 4));

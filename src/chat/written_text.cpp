@@ -1,4 +1,4 @@
-#include "cli/written_text.h"
+#include "chat/written_text.h"
 
 #include <algorithm>
 #include <fmt/core.h>
@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 
-namespace coterie::cli {
+namespace coterie {
 namespace {
 
 /// Letters and digits only, so that no template treats it specially; nobody can guess it.
@@ -96,4 +96,4 @@ WrittenText render_written(const std::vector<std::string>& contents, const std::
     return result;
 }
 
-}  // namespace coterie::cli
+}  // namespace coterie

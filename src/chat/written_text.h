@@ -6,7 +6,7 @@
 #include "base/function_ref.h"
 #include "tokenizer/tokenizer.h"
 
-namespace coterie::cli {
+namespace coterie {
 
 /// Renders a chat of these contents, one per message.
 using RenderContents = FunctionRef<std::string(const std::vector<std::string>&)>;
@@ -24,4 +24,4 @@ struct WrittenText {
 WrittenText render_written(const std::vector<std::string>& contents, const std::vector<bool>& suspicious,
                            RenderContents render);
 
-}  // namespace coterie::cli
+}  // namespace coterie

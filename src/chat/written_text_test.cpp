@@ -1,10 +1,10 @@
-#include "cli/written_text.h"
+#include "chat/written_text.h"
 
 #include <gtest/gtest.h>
 
 #include "base/error.h"
 
-namespace coterie::cli {
+namespace coterie {
 namespace {
 
 std::string chat(const std::vector<std::string>& contents) {
@@ -66,4 +66,4 @@ TEST(WrittenText, RefusesTemplatesThatAnswerToWhatIsWritten) {
 }
 
 }  // namespace
-}  // namespace coterie::cli
+}  // namespace coterie

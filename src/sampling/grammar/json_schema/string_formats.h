@@ -1,0 +1,16 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace coterie::grammar {
+
+/// The pattern (regex.h) of a schema's `format`; nothing for one that is not known. Patterns allow a part of
+/// what the format does and nothing else: an e-mail address without quotes, an IPv6 address of eight groups.
+std::optional<std::string_view> format_pattern(std::string_view format);
+
+/// All known formats, with commas between them.
+std::string format_names();
+
+}  // namespace coterie::grammar

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace coterie::scheduler {
+
+/// What a slot wants of the next step.
+struct Work {
+    int slot;
+    std::int64_t tokens;  ///< it lacks until the next logits
+    bool answering;       ///< it has begun to answer, so somebody is reading along
+};
+
+struct PlannedSlice {
+    int slot;
+    std::int64_t tokens;
+    friend bool operator==(const PlannedSlice&, const PlannedSlice&) = default;
+};
+
+struct StepLimits {
+    std::int64_t batch;         ///< tokens of a step at most
+    std::int64_t prompt_chunk;  ///< of it for prompts while somebody answers
+};
+
+/// Which slots' tokens the next step computes. Every answering slot gets its token; prompts share what the
+/// limits leave in equal parts, the rest of it going to those that came first. `work` is ordered by arrival.
+/// Where there are more answers than tokens in a step, those from `turn` on come first.
+std::vector<PlannedSlice> plan_step(std::span<const Work> work, const StepLimits& limits, std::uint64_t turn);
+
+}  // namespace coterie::scheduler

@@ -1,0 +1,161 @@
+// Other APIs' chats, translated into OpenAI's shape.
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "server/chat/anthropic_request.h"
+#include "server/chat/responses_request.h"
+#include "server/chat/written_messages.h"
+#include "server/json/api_error.h"
+#include "server/json/parse.h"
+
+namespace coterie::server {
+namespace {
+
+using Choice = ToolWish::Choice;
+
+template <typename Read>
+std::string refused(Read read) {
+    try {
+        read();
+    } catch (const ApiError& error) {
+        EXPECT_EQ(error.status(), 400);
+        return error.parameter();
+    }
+    return "not refused";
+}
+
+ChatInput anthropic(const std::string& body) {
+    const Json json = Json::parse(body);
+    return read_anthropic_chat(Fields(json));
+}
+ChatInput responses(const std::string& body) {
+    const Json json = Json::parse(body);
+    return read_responses_chat(Fields(json));
+}
+ChatInput chat(const std::string& body) {
+    const Json json = Json::parse(body);
+    return read_chat(Fields(json));
+}
+
+TEST(AnthropicChat, TranslatesCallsResultsAndThoughts) {
+    const ChatInput input = anthropic(R"({
+        "system": [{"type": "text", "text": "S"}],
+        "messages": [
+            {"role": "user", "content": "Q"},
+            {"role": "assistant", "content": [{"type": "thinking", "thinking": "T"}, {"type": "text", "text": "A"},
+                {"type": "tool_use", "id": "1", "name": "f", "input": {"x": 1}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "R"},
+                {"type": "text", "text": "M"}]}]})");
+    EXPECT_EQ(Json::parse(input.messages), Json::parse(R"([
+        {"role": "system", "content": "S"},
+        {"role": "user", "content": "Q"},
+        {"role": "assistant", "content": "A", "reasoning_content": "T", "tool_calls": [
+            {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{\"x\":1}"}}]},
+        {"role": "tool", "tool_call_id": "1", "content": "R"},
+        {"role": "user", "content": "M"}])"));
+}
+
+TEST(AnthropicChat, TranslatesTools) {
+    const ChatInput input = anthropic(R"({"messages": [{"role": "user", "content": "Q"}],
+        "tools": [{"name": "f", "description": "d", "input_schema": {"type": "object"}}],
+        "tool_choice": {"type": "tool", "name": "f", "disable_parallel_tool_use": true},
+        "thinking": {"type": "disabled"}})");
+    EXPECT_EQ(Json::parse(input.tools), Json::parse(R"([{"type": "function", "function":
+        {"name": "f", "description": "d", "parameters": {"type": "object"}}}])"));
+    EXPECT_EQ(input.tool_wish.choice, Choice::Named);
+    EXPECT_EQ(input.tool_wish.name, "f");
+    EXPECT_FALSE(input.tool_wish.parallel);
+    EXPECT_EQ(input.variables, R"({"enable_thinking":false})");
+}
+
+TEST(AnthropicChat, NamesThePlaceOfWhatItCannotRead) {
+    EXPECT_EQ(refused([] { anthropic("{}"); }), "messages");
+    EXPECT_EQ(
+        refused([] { anthropic(R"({"messages": [{"role": "user", "content": [{"type": "image"}]}]})"); }),
+        "messages[0].content[0].type");
+    EXPECT_EQ(refused([] { anthropic(R"({"messages": [{"role": "tool", "content": "x"}]})"); }),
+              "messages[0].role");
+    EXPECT_EQ(
+        refused([] { anthropic(R"({"messages": [{"role": "user", "content": "q"}], "tools": [{}]})"); }),
+        "tools[0].name");
+}
+
+TEST(ResponsesChat, JoinsTheItemsOfATurn) {
+    const ChatInput input = responses(R"({"instructions": "I", "input": [
+        {"role": "user", "content": [{"type": "input_text", "text": "Q"}]},
+        {"type": "reasoning", "summary": [], "content": [{"type": "reasoning_text", "text": "T"}]},
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "A"}]},
+        {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "1", "output": "R"}]})");
+    EXPECT_EQ(Json::parse(input.messages), Json::parse(R"([
+        {"role": "system", "content": "I"},
+        {"role": "user", "content": "Q"},
+        {"role": "assistant", "content": "A", "reasoning_content": "T", "tool_calls": [
+            {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+        {"role": "tool", "tool_call_id": "1", "content": "R"}])"));
+}
+
+TEST(ResponsesChat, ReadsFormatsAndRefusesWhatNeedsMemory) {
+    const ChatInput input =
+        responses(R"({"input": "Q", "text": {"format": {"type": "json_schema", "name": "n",
+        "schema": {"type": "object"}}}, "reasoning": {"effort": "low"}})");
+    EXPECT_EQ(input.format.kind, FormatWish::Kind::JsonSchema);
+    EXPECT_EQ(input.format.text, R"({"type":"object"})");
+    EXPECT_EQ(input.variables, R"({"reasoning_effort":"low"})");
+    EXPECT_EQ(refused([] { responses(R"({"input": "Q", "previous_response_id": "x"})"); }),
+              "previous_response_id");
+    EXPECT_EQ(refused([] { responses(R"({"input": "Q", "tools": [{"type": "web_search"}]})"); }),
+              "tools[0].type");
+    EXPECT_EQ(refused([] { responses("{}"); }), "input");
+}
+
+TEST(Chat, ReadsASchemaWhereverItStands) {
+    for (const char* format :
+         {R"({"type": "json_schema", "json_schema": {"schema": {"const": 1}}})",
+          R"({"type": "json_schema", "schema": {"const": 1}})",
+          R"({"type": "json_object", "schema": {"const": 1}})",
+          R"({"type": "json_schema", "json_schema": {"schema": {"const": 1}}, "schema": {"const": 2}})"}) {
+        const ChatInput input = chat(std::string(R"({"messages": [], "response_format": )") + format + "}");
+        EXPECT_EQ(input.format.kind, FormatWish::Kind::JsonSchema) << format;
+        EXPECT_EQ(input.format.text, R"({"const":1})") << format;
+    }
+    EXPECT_EQ(refused([] { chat(R"({"messages": [], "response_format": {"type": "json_schema"}})"); }),
+              "response_format.json_schema.schema");
+    EXPECT_EQ(refused([] { chat(R"({"messages": [], "grammar": "root ::= \"a\"", "json_schema": {}})"); }),
+              "grammar");
+}
+
+TEST(WrittenMessages, KnowsWhatPeopleAndToolsWrote) {
+    WrittenMessages messages(Json::parse(R"([{"role": "system", "content": "S"},
+        {"role": "user", "content": [{"type": "text", "text": "Q1"}, {"type": "text", "text": "Q2"}], "name": "n"},
+        {"role": "assistant", "content": "A"}, {"role": "tool", "content": "R"}])"));
+    EXPECT_EQ(messages.texts(), (std::vector<std::string>{"S", "Q1", "Q2", "R"}));
+    EXPECT_EQ(Json::parse(messages.with({"1", "2", "3", "4"})),
+              Json::parse(R"([{"role": "system", "content": "1"},
+        {"role": "user", "content": [{"type": "text", "text": "2"}, {"type": "text", "text": "3"}], "name": "n"},
+        {"role": "assistant", "content": "A"}, {"role": "tool", "content": "4"}])"));
+}
+
+TEST(WrittenMessages, TakesAnAnswerThatWasBegun) {
+    WrittenMessages messages(
+        Json::parse(R"([{"role": "user", "content": "Q"}, {"role": "assistant", "content": "A"}])"));
+    EXPECT_EQ(messages.take_begun_answer(), "A");
+    EXPECT_EQ(messages.size(), 1u);
+    EXPECT_EQ(messages.take_begun_answer(), "");
+}
+
+TEST(WrittenMessages, NamesThePlaceOfWhatItCannotRead) {
+    EXPECT_EQ(refused([] { WrittenMessages(Json::array()); }), "messages");
+    EXPECT_EQ(refused([] { WrittenMessages(Json::parse(R"([{"content": "x"}])")); }), "messages[0].role");
+    EXPECT_EQ(refused([] { WrittenMessages(Json::parse(R"([{"role": "user", "content": 5}])")); }),
+              "messages[0].content");
+    EXPECT_EQ(refused([] {
+                  WrittenMessages(Json::parse(
+                      R"([{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}])"));
+              }),
+              "messages[0].content[0]");
+}
+
+}  // namespace
+}  // namespace coterie::server

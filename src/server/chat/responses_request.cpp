@@ -1,0 +1,177 @@
+#include "server/chat/responses_request.h"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include "server/json/api_error.h"
+#include "server/json/parse.h"
+
+namespace coterie::server {
+namespace {
+
+constexpr std::size_t kMostItems = 16'384;
+constexpr std::size_t kMostTools = 512;
+
+std::string required_string(const Fields& fields, const char* name) {
+    auto text = fields.string(name);
+    if (!text) refuse_field(fields.path(name), "is missing");
+    return *text;
+}
+
+/// A text, or parts of text joined.
+std::string joined_text(const Json& content, const std::string& path) {
+    if (content.is_string()) return content.get<std::string>();
+    if (!content.is_array()) refuse_field(path, "must be a string or an array of parts");
+    std::string text;
+    for (std::size_t i = 0; i < content.size(); ++i) {
+        const Fields part(content[i], Fields::at(path, i));
+        part.word("type", {"input_text", "output_text", "reasoning_text", "summary_text", "text", "refusal"});
+        text += part.has("refusal") ? required_string(part, "refusal") : required_string(part, "text");
+    }
+    return text;
+}
+
+/// Items of one turn of the assistant (thoughts, text, calls) become one message.
+class ItemReader {
+  public:
+    explicit ItemReader(Json& messages) : messages_(messages) {}
+
+    void read(const Fields& item) {
+        const std::string type = item.string("type").value_or("message");
+        if (type == "message") return add_message(item);
+        if (type == "reasoning") return add_reasoning(item);
+        if (type == "function_call") return add_call(item);
+        if (type == "function_call_output") return add_output(item);
+        refuse_field(item.path("type"), fmt::format("items of type '{}' are not supported", type));
+    }
+
+  private:
+    /// The assistant's message at the end, which further items of its turn join.
+    Json& assistant() {
+        if (messages_.empty() || messages_.back()["role"] != "assistant") {
+            messages_.push_back({{"role", "assistant"}, {"content", ""}});
+        }
+        return messages_.back();
+    }
+
+    void add_message(const Fields& item) {
+        const auto role = item.word("role", {"user", "assistant", "system", "developer"});
+        if (!role) refuse_field(item.path("role"), "is missing");
+        const std::string text = joined_text(item.required("content"), item.path("content"));
+        if (*role == "assistant") {
+            Json& message = assistant();
+            message["content"] = message["content"].get<std::string>() + text;
+        } else {
+            messages_.push_back({{"role", *role}, {"content", text}});
+        }
+    }
+
+    void add_reasoning(const Fields& item) {
+        const char* const source = item.has("content") ? "content" : "summary";
+        if (const Json* content = item.find(source)) {
+            const std::string text = joined_text(*content, item.path(source));
+            if (!text.empty()) assistant()["reasoning_content"] = text;
+        }
+    }
+
+    void add_call(const Fields& item) {
+        Json call = {
+            {"id", required_string(item, "call_id")},
+            {"type", "function"},
+            {"function",
+             {{"name", required_string(item, "name")}, {"arguments", required_string(item, "arguments")}}}};
+        assistant()["tool_calls"].push_back(std::move(call));
+    }
+
+    void add_output(const Fields& item) {
+        messages_.push_back({{"role", "tool"},
+                             {"tool_call_id", required_string(item, "call_id")},
+                             {"content", joined_text(item.required("output"), item.path("output"))}});
+    }
+
+    Json& messages_;
+};
+
+std::string read_messages(const Fields& fields) {
+    Json messages = Json::array();
+    if (const auto instructions = fields.string("instructions")) {
+        messages.push_back({{"role", "system"}, {"content", *instructions}});
+    }
+    const Json& input = fields.required("input");
+    if (input.is_string()) {
+        messages.push_back({{"role", "user"}, {"content", input}});
+        return dump(messages);
+    }
+    const Json* items = fields.array("input", kMostItems);
+    ItemReader reader(messages);
+    for (std::size_t i = 0; i < items->size(); ++i) {
+        reader.read(Fields((*items)[i], Fields::at(fields.path("input"), i)));
+    }
+    return dump(messages);
+}
+
+std::string read_tools(const Fields& fields) {
+    const Json* tools = fields.array("tools", kMostTools);
+    if (!tools || tools->empty()) return {};
+    Json translated = Json::array();
+    for (std::size_t i = 0; i < tools->size(); ++i) {
+        const Fields tool((*tools)[i], Fields::at(fields.path("tools"), i));
+        if (required_string(tool, "type") != "function") {
+            refuse_field(tool.path("type"), "must be function; this server runs no tools of its own");
+        }
+        Json function = {{"name", required_string(tool, "name")}};
+        if (const auto description = tool.string("description")) function["description"] = *description;
+        const Json* schema = tool.find("parameters");
+        function["parameters"] = schema ? *schema : Json{{"type", "object"}};
+        translated.push_back({{"type", "function"}, {"function", std::move(function)}});
+    }
+    return dump(translated);
+}
+
+ToolWish read_tool_wish(const Fields& fields) {
+    ToolWish wish;
+    wish.parallel = fields.boolean("parallel_tool_calls").value_or(true);
+    const Json* choice = fields.find("tool_choice");
+    if (choice && choice->is_object()) {
+        wish.choice = ToolWish::Choice::Named;
+        wish.name = required_string(Fields(*choice, fields.path("tool_choice")), "name");
+        return wish;
+    }
+    const auto word = fields.word("tool_choice", {"none", "auto", "required"});
+    if (word == "none") wish.choice = ToolWish::Choice::None;
+    if (word == "required") wish.choice = ToolWish::Choice::Required;
+    return wish;
+}
+
+FormatWish read_format(const Fields& fields) {
+    const auto text = fields.object("text");
+    const auto format = text ? text->object("format") : std::nullopt;
+    if (!format) return {};
+    const std::string type = format->word("type", {"text", "json_object", "json_schema"}).value_or("text");
+    if (type == "text") return {};
+    if (type == "json_object") return {FormatWish::Kind::JsonObject, {}, format->path("type")};
+    const Json& schema = format->required("schema");
+    if (!schema.is_object()) refuse_field(format->path("schema"), "must be a JSON schema, an object");
+    return {FormatWish::Kind::JsonSchema, dump(schema), format->path("schema")};
+}
+
+}  // namespace
+
+ChatInput read_responses_chat(const Fields& fields) {
+    if (fields.has("previous_response_id")) {
+        refuse_field("previous_response_id",
+                     "is not supported: nothing is kept; send the whole conversation as input");
+    }
+    ChatInput input;
+    input.messages = read_messages(fields);
+    input.tools = read_tools(fields);
+    input.tool_wish = read_tool_wish(fields);
+    input.format = read_format(fields);
+    const auto reasoning = fields.object("reasoning");
+    if (const auto effort = reasoning ? reasoning->string("effort") : std::nullopt) {
+        input.variables = dump({{"reasoning_effort", *effort}});
+    }
+    return input;
+}
+
+}  // namespace coterie::server

@@ -1,0 +1,207 @@
+// Starting, ending, and clients that mean no good.
+import assert from 'node:assert/strict';
+import {spawnSync} from 'node:child_process';
+import {mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync} from 'node:fs';
+import {connect} from 'node:net';
+import {tmpdir} from 'node:os';
+import {test} from 'node:test';
+import {program, Server, sleep, until} from './server.mjs';
+
+const fails = (...flags) => {
+  const result = spawnSync(program, ['serve', '--port', '0', ...flags], {encoding: 'utf8', timeout: 20_000});
+  assert.notEqual(result.status, 0);
+  assert.equal(result.signal, null);
+  return result.stderr.trim().split('\n').at(-1);
+};
+
+/** Sends raw bytes and gives all that comes back until the server closes. */
+function raw(server, ...pieces) {
+  const {hostname, port} = new URL(server.url);
+  return new Promise((done, failed) => {
+    const socket = connect(port, hostname);
+    let text = '';
+    socket.on('data', (bytes) => (text += bytes)).on('close', () => done(text)).on('error', failed);
+    socket.setTimeout(20_000, () => failed(new Error(`the server keeps the connection open: ${text}`)));
+    (async () => {
+      for (const piece of pieces) {
+        if (typeof piece === 'number') await sleep(piece);
+        else socket.write(piece);
+      }
+    })();
+  });
+}
+
+test('an address that others reach needs a key, or a flag that says it is meant', async () => {
+  assert.match(fails('--host', '0.0.0.0'), /--api-key/);
+  const meant = await Server.start('--host', '0.0.0.0', '--no-key-needed', '-t', '1');
+  assert.equal(await meant.stop(), 0);
+});
+
+test('flags that do not fit end in one line', () => {
+  assert.match(fails('--api-key-file', '/nonexistent'), /\/nonexistent/);
+  assert.match(fails('--ssl-cert-file', '/nonexistent'), /--ssl-key-file/);
+  assert.match(fails('--slot-save-path', '/nonexistent'), /\/nonexistent/);
+  assert.match(fails('--pooling', 'max'), /mean or last/);
+  assert.match(fails('-m', '/nonexistent.gguf'), /nonexistent\.gguf/);
+});
+
+test('a second server does not get the same port', async () => {
+  const first = await Server.start('-t', '1');
+  const {port} = new URL(first.url);
+  const result = spawnSync(program, ['serve', '--port', port], {encoding: 'utf8', timeout: 20_000});
+  assert.match(result.stderr, new RegExp(`:${port}`));
+  assert.notEqual(result.status, 0);
+  await first.stop();
+});
+
+test('SIGTERM lets a running answer finish, and new ones are turned away', async () => {
+  const server = await Server.start('-t', '1', '-c', '512');
+  const running = server.json('/v1/completions', {prompt: 'A', max_tokens: 490, temperature: 0, ignore_eos: true});
+  await until(async () => (await server.json('/cache')).work.running === 1);
+  server.process.kill('SIGTERM');
+  await until(async () => (await server.get('/health')).status === 503, 2000).catch(() => {});
+  const answer = await running;
+  assert.equal(answer.usage.completion_tokens, 490);
+  const [status] = await server.ended;
+  assert.equal(status, 0);
+});
+
+test('answers that take too long are cut off, and a second signal ends at once', async () => {
+  const patient = await Server.start('-t', '1', '--drain-timeout', '0');
+  const cut = patient.post('/v1/completions', {prompt: 'A', max_tokens: 490, temperature: 0, ignore_eos: true});
+  await until(async () => (await patient.json('/cache')).work.running === 1);
+  assert.equal(await patient.stop(), 0);
+  await cut.then((response) => response.text()).catch(() => {});
+
+  const hasty = await Server.start('-t', '1');
+  const lost = hasty.post('/v1/completions', {prompt: 'A', max_tokens: 490, temperature: 0, ignore_eos: true}).catch(() => {});
+  await until(async () => (await hasty.json('/cache')).work.running === 1);
+  hasty.process.kill('SIGTERM');
+  await sleep(150);
+  hasty.process.kill('SIGTERM');
+  const [status] = await hasty.ended;
+  assert.ok(status === 130 || status === 0);
+  await lost;
+});
+
+test('the profile of experts is saved at the end', async () => {
+  const folder = mkdtempSync(`${tmpdir()}/coterie-`);
+  const profile = `${folder}/profile`;
+  const server = await Server.start('--fake-gpu', '8M@10G/s', '--expert-cache', '16', '--cache-profile', profile, '-t', '1');
+  await server.json('/v1/completions', {prompt: 'A volcano', max_tokens: 30, temperature: 0});
+  const {devices} = await server.json('/cache');
+  assert.ok(devices[0].hits > 0 && devices[0].resident > 0);
+  assert.equal(await server.stop(), 0);
+  assert.ok(readFileSync(profile).length > 0);
+  rmSync(folder, {recursive: true});
+});
+
+test('a slot is saved and comes back in another server, and nothing leaves its folder', async () => {
+  const folder = mkdtempSync(`${tmpdir()}/coterie-`);
+  const prompt = 'A volcano is a mountain '.repeat(8);
+  const first = await Server.start('--slot-save-path', folder, '-t', '1', '-np', '2');
+  await first.json('/v1/completions', {prompt, max_tokens: 2, temperature: 0, id_slot: 1});
+  const saved = await first.json('/slots/1?action=save', {filename: 'chat.bin'});
+  assert.ok(saved.n_saved > 30, JSON.stringify(saved));
+  await first.stop();
+  const second = await Server.start('--slot-save-path', folder, '-t', '1', '-np', '2');
+  const restored = await second.json('/slots/0?action=restore', {filename: 'chat.bin'});
+  assert.equal(restored.n_restored, saved.n_saved);
+  const answer = await second.json('/v1/completions', {prompt: `${prompt}of`, max_tokens: 2, temperature: 0});
+  assert.ok(answer.timings.cache_n > 30, JSON.stringify(answer.timings));
+  writeFileSync(`${folder}/secret`, 'secret');
+  symlinkSync(`${folder}/secret`, `${folder}/link.bin`);
+  for (const filename of ['../chat.bin', '/etc/passwd', '', 'a'.repeat(300), 'link.bin', 'secret', '.', 'missing.bin']) {
+    const response = await second.post('/slots/0?action=restore', {filename});
+    assert.ok([400, 404].includes(response.status), `${filename}: ${response.status}`);
+  }
+  await second.json('/slots/0?action=save', {filename: 'link.bin'});
+  assert.equal(readFileSync(`${folder}/secret`, 'utf8'), 'secret');
+  assert.equal((await second.json('/slots/0?action=erase', {})).id_slot, 0);
+  assert.equal((await second.post('/slots/9?action=erase', {})).status, 400);
+  await second.stop();
+  rmSync(folder, {recursive: true});
+});
+
+test('keys guard every route but health', async () => {
+  const server = await Server.start('--api-key', 'secret', '--metrics', '-t', '1');
+  for (const path of ['/v1/models', '/slots', '/props', '/metrics', '/cache', '/nonsense']) {
+    assert.equal((await server.get(path)).status, 401, path);
+    assert.equal((await server.get(path, {authorization: 'Bearer wrong'})).status, 401);
+    assert.notEqual((await server.get(path, {authorization: 'Bearer secret'})).status, 401);
+    assert.notEqual((await server.get(path, {'x-api-key': 'secret'})).status, 401);
+  }
+  assert.equal((await server.post('/v1/chat/completions', {})).status, 401);
+  assert.equal((await server.get('/health')).status, 200);
+  assert.equal((await server.get('/')).status, 200);
+  assert.equal((await fetch(`${server.url}/v1/models`, {method: 'OPTIONS'})).status, 204);
+  await server.stop();
+});
+
+test('hosts and origins of others are turned away', async () => {
+  const server = await Server.start('--cors', 'https://app.example', '-t', '1');
+  const head = (host, origin) => `GET /v1/models HTTP/1.1\r\nHost: ${host}\r\n${origin}Connection: close\r\n\r\n`;
+  assert.match(await raw(server, head('evil.example', '')), /^HTTP\/1.1 403/);
+  assert.match(await raw(server, head('localhost', 'Origin: https://evil.example\r\n')), /^HTTP\/1.1 403/);
+  const allowed = await raw(server, head('localhost', 'Origin: https://app.example\r\n'));
+  assert.match(allowed, /^HTTP\/1.1 200/);
+  assert.match(allowed, /Access-Control-Allow-Origin: https:\/\/app.example/);
+  await server.stop();
+});
+
+test('headers without end, requests in requests and half requests get nowhere', async () => {
+  const server = await Server.start('-t', '1', '--timeout', '1');
+  const flood = await raw(server, 'GET /health HTTP/1.1\r\nHost: localhost\r\n', ...Array(40).fill(`x: ${'y'.repeat(4000)}\r\n`));
+  assert.match(flood, /^HTTP\/1.1 431/);
+  const nested = 'GET /v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n';
+  const smuggled = await raw(server, `POST /nonsense HTTP/1.1\r\nHost: evil.example\r\nContent-Length: ${nested.length}\r\n\r\n${nested}`);
+  assert.equal(smuggled.match(/HTTP\/1.1/g).length, 1, smuggled);
+  const half = await raw(server, 'POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{');
+  assert.doesNotMatch(half, /^HTTP\/1.1 200/);
+  assert.equal((await server.get('/health')).status, 200);
+  await server.stop();
+});
+
+test('more connections than allowed are told so', async () => {
+  const server = await Server.start('-t', '1', '--connections', '3');
+  const {hostname, port} = new URL(server.url);
+  const held = Array.from({length: 3}, () => connect(port, hostname));
+  await Promise.all(held.map((socket) => new Promise((done) => socket.on('connect', done))));
+  await sleep(100);
+  assert.match(await raw(server), /^HTTP\/1.1 503/);
+  for (const socket of held) socket.destroy();
+  await until(async () => (await server.get('/health').catch(() => ({}))).status === 200, 5000);
+  await server.stop();
+});
+
+test('TLS works with a certificate of one\'s own', async () => {
+  const folder = mkdtempSync(`${tmpdir()}/coterie-`);
+  const made = spawnSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2',
+    '-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost,IP:127.0.0.1',
+    '-keyout', `${folder}/key.pem`, '-out', `${folder}/cert.pem`]);
+  assert.equal(made.status, 0, String(made.stderr));
+  const server = await Server.start('--ssl-cert-file', `${folder}/cert.pem`, '--ssl-key-file', `${folder}/key.pem`, '-t', '1');
+  assert.match(server.url, /^https:/);
+  const script = `const r = await fetch('${server.url}/v1/completions', {method: 'POST', body: '{"prompt":"A","max_tokens":5}'});
+    console.log(r.status, (await r.json()).usage.completion_tokens);`;
+  const result = spawnSync(process.execPath, ['--input-type=module', '-e', script],
+    {encoding: 'utf8', env: {...process.env, NODE_EXTRA_CA_CERTS: `${folder}/cert.pem`}});
+  assert.equal(result.stdout, '200 5\n', result.stderr);
+  await server.stop();
+  rmSync(folder, {recursive: true});
+});
+
+test('memory stays where it is over a thousand requests', async () => {
+  const server = await Server.start('-t', '1', '-c', '1024');
+  const resident = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.process.pid}/status`, 'utf8'))[1]);
+  const some = async (from, count) => {
+    for (let i = from; i < from + count; ++i) {
+      await server.json('/v1/completions', {prompt: `Number ${i * 7919}`, max_tokens: 2, temperature: 0});
+    }
+  };
+  await some(0, 300);
+  const before = resident();
+  await some(300, 700);
+  assert.ok(resident() - before < 7000, `grew by ${resident() - before} KiB in 700 requests`);
+  await server.stop();
+});
