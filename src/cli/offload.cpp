@@ -125,8 +125,8 @@ void add_gpu(const gguf::Archive& archive, const ModelOptions& options, engine::
     if (!gpu) return;
     const auto model = models::build_model(archive);
     if (const std::string part = engine::unsupported_on_device(*model); !part.empty()) {
-        log::warn("{}: {} runs on the CPU only so far, so the GPU is left out", model->config.architecture,
-                  part);
+        log::warn("{}: GPUs do not have {} so far, so the CPU runs the whole model",
+                  model->config.architecture, part);
         return;
     }
     const PlacementFlags& placement = options.offload.placement;

@@ -20,12 +20,11 @@ namespace coterie::engine {
 /// What a forward pass on a device is made for.
 struct DeviceForwardOptions {
     int device = 0;
-    std::uint64_t memory_limit =
-        0;                          ///< bytes of the device that may be used; 0: what is free, less a reserve
-    std::int64_t max_tokens = 512;  ///< of a step
-    std::int64_t context = 4096;    ///< positions of all sequences together
-    std::uint64_t page_bytes = 0;   ///< of the KV cache
-    std::uint64_t pages = 0;        ///< of the KV cache; they are taken from the same memory
+    std::uint64_t memory_limit = 0;  ///< bytes of the device; 0: what is free, less a reserve
+    std::int64_t max_tokens = 512;   ///< of a step
+    std::int64_t context = 4096;     ///< positions of all sequences together
+    std::uint64_t page_bytes = 0;    ///< of the KV cache
+    std::uint64_t pages = 0;         ///< of the KV cache; they are taken from the same memory
 
     /// The files' bytes, where they are this program's own memory and may be pinned; else empty.
     std::vector<std::span<const std::byte>> host_memory;

@@ -32,7 +32,7 @@ class Collector final : public models::LayerOps {
     }
     void copy_heads(Value, std::int64_t, std::int64_t, Value, std::int64_t, std::int64_t, std::int64_t,
                     std::int64_t) override {
-        refuse("rearranged heads");
+        refuse("rearranged heads (MLA, gated attention)");
     }
     void attention(int, const models::Attention& attention, Value, Value, Value values, Value) override {
         if (values.index < 0) refuse("attention over compressed rows (MLA)");

@@ -56,8 +56,8 @@ void prepare_kernels(const WeightList& list) {
 
 void check_sizes(const models::Model& model, const WeightList& list) {
     if (!list.unsupported.empty()) {
-        fail(ErrorCode::Unsupported, "{}: {} run on the CPU only so far; use -ngl 0",
-             model.config.architecture, list.unsupported);
+        fail(ErrorCode::Unsupported, "{}: GPUs do not have {} so far; use -ngl 0", model.config.architecture,
+             list.unsupported);
     }
     if (list.widest_value > cuda::kWidestHead || model.config.embedding > cuda::kLongestNorm) {
         fail(ErrorCode::Unsupported,
