@@ -101,7 +101,7 @@ function Memory({cache, plan}: {cache: Cache; plan: Plan | undefined}) {
             ]} />
         );
       })}
-      <Meter name="RAM of this process" whole={plan?.ram.capacity_bytes ?? 0} told={plan ? `${bytes(memory.ram_bytes)} of ${bytes(plan.ram.capacity_bytes)}` : bytes(memory.ram_bytes)}
+      <Meter name="RAM" whole={plan?.ram.capacity_bytes ?? 0} told={plan ? `${bytes(memory.ram_bytes)} of ${bytes(plan.ram.capacity_bytes)}` : bytes(memory.ram_bytes)}
         parts={[{name: 'in use', value: memory.ram_bytes, kind: 'ram'}]} />
       <Meter name="KV cache" whole={memory.kv_bytes} told={`${bytes(memory.kv_used_bytes)} of ${bytes(memory.kv_bytes)}`}
         parts={[{name: 'pages in use', value: memory.kv_used_bytes, kind: 'kv'}]} />
@@ -201,7 +201,7 @@ export function CacheView() {
       )}
       <Curves state={state} plan={plan} />
       {cache && (
-        <div class="panels">
+        <div class="panels two">
           <Memory cache={cache} plan={plan} />
           <Work cache={cache} slots={props?.total_slots ?? 0} />
           <Devices cache={cache} />

@@ -12,20 +12,20 @@ interface Props {
 }
 
 const kHeight = 92;
-const kSpan = 180; // seconds
+const kLeastSpan = 30; // seconds
 
 function options({series, most, show}: Props, width: number): UPlot.Options {
   const ink = colour('--ink-3');
   const line = colour('--line');
-  const axis = {stroke: ink, font: '10.5px ui-monospace, monospace', ticks: {show: false}};
+  const axis = {stroke: ink, font: '11px ui-monospace, monospace', ticks: {show: false}};
   return {
     width,
     height: kHeight,
     legend: {show: false},
     cursor: {show: false},
-    padding: [8, 4, 0, 0],
+    padding: [8, 4, 8, 0],
     scales: {
-      x: {time: true, range: (_, __, last) => [last - kSpan, last]},
+      x: {time: true, range: (_, first, last) => [Math.min(first, last - kLeastSpan), last]},
       y: {range: (_, __, top) => [0, most ?? Math.max(top * 1.15, 1e-9)]},
     },
     axes: [

@@ -7,6 +7,7 @@ import {pick, readPalette, type Palette} from './palette';
 
 const kLabels = 30; // pixels left of the first expert
 const kTop = 18; // pixels above the first layer
+const kMostHeight = 420; // pixels that all layers take, where they are not too many
 
 interface Cell {
   row: number;
@@ -25,7 +26,7 @@ interface Grid {
 function gridFor(cache: Cache, room: number): Grid {
   const columns = Math.max(1, ...cache.layers.map((layer) => layer.experts));
   const width = Math.min(20, Math.max(4, Math.floor((room - kLabels) / columns)));
-  const height = Math.min(18, Math.max(cache.layers.length > 40 ? 7 : 12, width));
+  const height = Math.max(7, Math.min(24, Math.floor(kMostHeight / Math.max(1, cache.layers.length))));
   return {width, height, gap: width > 6 ? 2 : 1, columns, rows: cache.layers.length};
 }
 
@@ -69,7 +70,7 @@ function draw(canvas: HTMLCanvasElement, grid: Grid, cache: Cache, heat: LayerHe
 }
 
 function drawLabels(context: CanvasRenderingContext2D, grid: Grid, cache: Cache, palette: Palette): void {
-  context.font = '10.5px ui-monospace, monospace';
+  context.font = '11px ui-monospace, monospace';
   context.fillStyle = palette.ink;
   context.textBaseline = 'middle';
   context.textAlign = 'right';
@@ -146,7 +147,7 @@ export function HeatMap({cache, heat}: {cache: Cache; heat: LayerHeat[]}) {
         <canvas ref={canvas} onPointerMove={onPointer} onPointerDown={onPointer} onPointerLeave={() => setCell(undefined)} />
       </div>
       <figcaption>
-        <output aria-live="polite">{cell ? describe(cache, order, cell) : 'Each row is a layer, each square an expert.'}</output>
+        <output aria-live="polite">{cell ? describe(cache, order, cell) : 'Each row is a layer, each cell an expert.'}</output>
         <label class="tick">
           <input type="checkbox" checked={byUse} onChange={(event) => setByUse(event.currentTarget.checked)} />
           Most used first

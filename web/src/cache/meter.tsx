@@ -14,6 +14,7 @@ interface Props {
 /** A bar of parts of a whole. */
 export function Meter({name, parts, whole, told}: Props) {
   const sum = parts.reduce((all, part) => all + part.value, 0);
+  const shown = parts.filter((part) => part.value > 0);
   const scale = Math.max(whole, sum, 1);
   return (
     <div class="meter">
@@ -22,7 +23,7 @@ export function Meter({name, parts, whole, told}: Props) {
         <span class="figures">{told}</span>
       </div>
       <div class="bar" role="img" aria-label={`${name}: ${told}`}>
-        {parts.map((part) => (
+        {shown.map((part) => (
           <span class={part.kind} style={{width: `${(100 * part.value) / scale}%`}} title={part.name} />
         ))}
       </div>

@@ -22,7 +22,7 @@ function Place({memory, experts, note}: {memory: Memory; experts: string; note?:
   return (
     <section class="panel" aria-label={memory.name}>
       <h2>{memory.name}</h2>
-      <Meter name={note ?? 'Planned'} parts={parts} whole={whole} told={whole > 0 ? `${bytes(used)} of ${bytes(whole)}` : bytes(used)} />
+      <Meter name={note ?? 'Set aside'} parts={parts} whole={whole} told={whole > 0 ? `${bytes(used)} of ${bytes(whole)}` : bytes(used)} />
       <dl>
         {parts.map((part) => (
           <>
@@ -127,7 +127,7 @@ export function PlanView() {
             {plan.devices.map((device, i) => (
               <Place memory={device} experts={`gpu-${i % kDeviceColours}`} />
             ))}
-            <Place memory={plan.ram} experts="ram" note={plan.exclusive ? 'Beside the devices' : 'Files are mapped'} />
+            <Place memory={plan.ram} experts="ram" note={plan.exclusive ? 'Needed beside the devices' : 'Needed'} />
             <Layers plan={plan} />
           </div>
           <p class="note">
