@@ -45,7 +45,10 @@ function NoDevice() {
         without a GPU, give the server two simulated ones:
       </p>
       <pre tabIndex={0}>coterie serve -m model.gguf --fake-gpu 2x4G@10G/s</pre>
-      <p>The built-in demo model takes <code>--fake-gpu 2x4M@10G/s</code>.</p>
+      <p>
+        The built-in demo model takes <code>--fake-gpu 2x4M@10G/s --expert-cache 28</code>. Where a server has a GPU and yet none is
+        shown here, its log says why.
+      </p>
     </aside>
   );
 }
@@ -72,7 +75,7 @@ function Curves({state, plan}: {state: Watched; plan: Plan | undefined}) {
           series={[{colour: '--accent', values: rates.map((rate) => rate.hitRate)}]} />
       )}
       {cache.devices.length > 0 && (
-        <Curve title={cache.devices.length > 1 ? 'Over the links' : 'Over the link'} now={linkText} times={times} show={byteRate}
+        <Curve title={cache.devices.length > 1 ? 'Over the links' : 'Over the link'} now={linkText} times={times} least={1000} show={byteRate}
           series={cache.devices.map((_, i) => ({colour: deviceColour(i), values: rates.map((rate) => rate.link[i] ?? 0)}))} />
       )}
       {cache.devices.length === 0 && (

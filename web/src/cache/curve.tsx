@@ -8,13 +8,14 @@ interface Props {
   times: number[]; // seconds since 1970
   series: {colour: string; values: (number | null)[]}[]; // colours are names of custom properties
   most?: number; // of the scale; nothing: what is there
+  least?: number; // that the scale reaches; nothing: 1
   show: (value: number) => string;
 }
 
 const kHeight = 92;
 const kLeastSpan = 30; // seconds
 
-function options({series, most, show}: Props, width: number): UPlot.Options {
+function options({series, most, least, show}: Props, width: number): UPlot.Options {
   const ink = colour('--ink-3');
   const line = colour('--line');
   const axis = {stroke: ink, font: '11px ui-monospace, monospace', ticks: {show: false}};
@@ -26,7 +27,7 @@ function options({series, most, show}: Props, width: number): UPlot.Options {
     padding: [8, 4, 8, 0],
     scales: {
       x: {time: true, range: (_, first, last) => [Math.min(first, last - kLeastSpan), last]},
-      y: {range: (_, __, top) => [0, most ?? Math.max(top * 1.15, 1e-9)]},
+      y: {range: (_, __, top) => [0, most ?? Math.max(top * 1.15, least ?? 1)]},
     },
     axes: [
       {...axis, show: false},

@@ -42,6 +42,7 @@ const allowed = {
     'a b blockquote br button code del div em h1 h2 h3 h4 h5 h6 hr i li ol p pre span strong sub sup table tbody td th thead tr ul'.split(' '),
   ALLOWED_ATTR: ['align', 'class', 'data-copy', 'href', 'start', 'tabindex', 'title', 'type'],
   ALLOWED_URI_REGEXP: /^(?:https?:|mailto:)/i,
+  ADD_URI_SAFE_ATTR: ['align', 'start', 'tabindex', 'type'], // hold no address
   RETURN_TRUSTED_TYPE: true as const,
 };
 

@@ -6,7 +6,7 @@ import {Visit} from './visit.mjs';
 let server;
 let visit;
 before(async () => {
-  server = await Server.start('--fake-gpu', '2x4M@10G/s', '--cache-profile', 'off', '-t', '1');
+  server = await Server.start('--fake-gpu', '2x4M@10G/s', '--expert-cache', '28', '--cache-profile', 'off', '-t', '1');
   visit = await Visit.begin(server);
 });
 after(async () => {

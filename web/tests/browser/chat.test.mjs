@@ -6,7 +6,7 @@ import {ask, button, limitAnswers, Visit} from './visit.mjs';
 let server;
 let visit;
 before(async () => {
-  server = await Server.start('--fake-gpu', '2x4M@10G/s', '--cache-profile', 'off', '--ignore-eos', '-t', '1');
+  server = await Server.start('--fake-gpu', '2x4M@10G/s', '--expert-cache', '28', '--cache-profile', 'off', '--ignore-eos', '-t', '1');
   visit = await Visit.begin(server);
 });
 after(async () => {
@@ -109,7 +109,9 @@ print("hello")
 
 | a | b |
 |---|--:|
-| 1 | 2 |`;
+| 1 | 2 |
+
+3. three`;
 
 test('an answer is shown as Markdown, and can neither load nor run anything', async () => {
   const page = await visit.page();
@@ -125,7 +127,9 @@ test('an answer is shown as Markdown, and can neither load nor run anything', as
   assert.match(await prose.textContent(), /<img src=x onerror=.*<script>/);
   assert.equal(await prose.locator('a', {hasText: 'good'}).getAttribute('rel'), 'noopener noreferrer nofollow');
   assert.equal(await prose.locator('.hljs-string').textContent(), '"hello"');
-  assert.equal(await prose.locator('td').last().textContent(), '2');
+  assert.equal(await prose.locator('td').last().evaluate((cell) => getComputedStyle(cell).textAlign), 'right');
+  assert.equal(await prose.locator('ol').getAttribute('start'), '3');
+  assert.equal(await prose.locator('pre').getAttribute('tabindex'), '0');
   assert.equal(await page.title(), 'coterie');
   await prose.getByRole('button', {name: 'Copy'}).click();
   await prose.getByText('Copied').waitFor();

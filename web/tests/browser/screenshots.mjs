@@ -28,7 +28,7 @@ async function plan(page, name) {
   await page.screenshot({path: `${folder}/page-plan-${name}.png`});
 }
 
-const server = await Server.start('--fake-gpu', '2x4M@10G/s', '--cache-profile', 'off', '--seed', '7', '-t', '1');
+const server = await Server.start('--fake-gpu', '2x4M@10G/s', '--expert-cache', '28', '--cache-profile', 'off', '--seed', '7', '-t', '1');
 const visit = await Visit.begin(server);
 try {
   for (const [name, options] of Object.entries({light: {}, dark: {colorScheme: 'dark'}, phone})) {

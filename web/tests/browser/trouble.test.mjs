@@ -44,7 +44,7 @@ test('a server without devices says how to get some', async () => {
   try {
     const page = await visit.page({at: '#cache'});
     await page.getByText('No device holds experts').waitFor();
-    await page.getByText('--fake-gpu 2x4M@10G/s').waitFor();
+    await page.getByText('--fake-gpu 2x4M@10G/s --expert-cache 28').waitFor();
     await page.locator('.heat canvas').waitFor();
     await visit.leave(page);
   } finally {
