@@ -140,7 +140,7 @@ function Work({cache, slots}: {cache: Cache; slots: number}) {
   );
 }
 
-function Devices({cache}: {cache: Cache}) {
+function Devices({cache, link}: {cache: Cache; link: number[] | undefined}) {
   if (cache.devices.length === 0) return null;
   return (
     <section class="panel wide" aria-label="Devices since the start">
@@ -156,6 +156,7 @@ function Devices({cache}: {cache: Cache}) {
               <th>Fetches</th>
               <th>Evictions</th>
               <th>Moved</th>
+              <th>Link now</th>
             </tr>
           </thead>
           <tbody>
@@ -171,6 +172,7 @@ function Devices({cache}: {cache: Cache}) {
                 <td>{count(device.fetches)}</td>
                 <td>{count(device.evictions)}</td>
                 <td>{bytes(device.moved_bytes)}</td>
+                <td>{byteRate(link?.[device.id] ?? 0)}</td>
               </tr>
             ))}
           </tbody>
@@ -207,7 +209,7 @@ export function CacheView() {
         <div class="panels two">
           <Memory cache={cache} plan={plan} />
           <Work cache={cache} slots={props?.total_slots ?? 0} />
-          <Devices cache={cache} />
+          <Devices cache={cache} link={state.moments.at(-1)?.rates.link} />
         </div>
       )}
     </div>

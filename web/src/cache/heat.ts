@@ -30,9 +30,9 @@ export function hottest(heat: LayerHeat[]): number {
   return heat.reduce((most, layer) => layer.uses.reduce((a, b) => Math.max(a, b), most), 1);
 }
 
-/** In [0, 1]: a logarithmic scale, since uses of experts fall steeply. */
+/** In [0, 1]: by the square root, since uses of experts fall steeply. */
 export function shade(value: number, most: number): number {
-  return value < 0.05 ? 0 : Math.log1p(value) / Math.log1p(Math.max(most, value));
+  return value < 0.05 ? 0 : Math.sqrt(value / Math.max(most, value));
 }
 
 /** What happened between two looks, for each second. */

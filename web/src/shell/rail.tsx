@@ -72,6 +72,9 @@ export function RailContent({done}: {done?: () => void}) {
       <footer>
         <ForgetKey />
         <ThemeButton />
+        <a class="licences" href="/assets/licences.txt" target="_blank">
+          Licences of the parts
+        </a>
       </footer>
     </>
   );

@@ -15,11 +15,14 @@ async function chat(page, name) {
 async function cache(page, server, name) {
   await page.getByRole('navigation').locator('visible=true').getByRole('link', {name: 'Cache'}).click();
   await page.locator('.heat canvas').waitFor();
-  const answers = [];
-  for (let i = 0; i < 3; ++i) answers.push(server.post('/v1/completions', {prompt: `${i} A volcano is`, max_tokens: 300, ignore_eos: true}));
-  await sleep(6500);
+  let busy = true;
+  const people = ['A volcano is', 'A glacier is'].map(async (prompt) => {
+    while (busy) await server.post('/v1/completions', {prompt, max_tokens: 240, ignore_eos: true});
+  });
+  await sleep(12_000);
   await page.screenshot({path: `${folder}/page-cache-${name}.png`});
-  await Promise.all(answers);
+  busy = false;
+  await Promise.all(people);
 }
 
 async function plan(page, name) {
