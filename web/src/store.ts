@@ -25,8 +25,12 @@ export class Store<T> {
 /** The value now; the component is drawn again whenever it changes. */
 export function useStore<T>(store: Store<T>): T {
   const [, redraw] = useReducer((count: number) => count + 1, 0);
-  useEffect(() => store.watch(() => redraw(undefined as never)), [store]);
-  return store.value;
+  const {value} = store;
+  useEffect(() => {
+    if (store.value !== value) redraw(undefined as never); // it changed before anybody watched
+    return store.watch(() => redraw(undefined as never));
+  }, [store]);
+  return value;
 }
 
 /** A store whose value outlives the page, where the browser lets it. */

@@ -45,6 +45,7 @@ async function look(): Promise<void> {
   } catch (error) {
     const problem = error instanceof Failure ? error.message : String(error);
     watched.update((before) => ({...before, problem}));
+    if (error instanceof Failure && error.kind === 'key') return; // until the view is opened again
   }
   // A slow answer means a large cache or a busy machine: then less often.
   const pause = Math.max(kLookEvery, 5 * (performance.now() - began));

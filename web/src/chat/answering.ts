@@ -17,10 +17,6 @@ export const running = new Store<Record<string, Running>>({});
 /** What was last said about an answer, for those who hear the page. */
 export const announcement = new Store('');
 
-export function isAnswering(conversationId: string): boolean {
-  return Object.values(running.value).some(({conversation}) => conversation === conversationId);
-}
-
 export function stop(conversationId: string): void {
   for (const answer of Object.values(running.value)) {
     if (answer.conversation === conversationId) answer.stop.abort();
@@ -47,11 +43,14 @@ export function rewrite(conversationId: string, id: string, text: string): void 
   if (role === 'user') answerLast(conversationId);
 }
 
-/** Another answer beside this one. */
+/** Another answer beside this one, or in place of one that did not come about. */
 export function regenerate(conversationId: string, id: string): void {
   const conversation = find(conversationId);
   const message = conversation?.messages[id];
-  if (conversation && message) answer(conversationId, message.parent);
+  if (!conversation || !message) return;
+  if (message.text || message.reasoning) return answer(conversationId, message.parent);
+  changeMessage(conversationId, id, {state: 'waiting', problem: undefined});
+  void write(conversationId, id, pathTo(conversation, message.parent));
 }
 
 /** The rest of an answer that was stopped, cut or broken off. */

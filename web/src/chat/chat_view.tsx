@@ -89,7 +89,7 @@ export function ChatView() {
         {conversation && (
           <ol class="messages" aria-label="Messages" aria-busy={answering}>
             {path(conversation).map((message) => (
-              <MessageView key={message.id} conversation={conversation} message={message} promptRead={answers[message.id]?.promptRead} />
+              <MessageView key={message.id} conversation={conversation} message={message} busy={answering} promptRead={answers[message.id]?.promptRead} />
             ))}
           </ol>
         )}

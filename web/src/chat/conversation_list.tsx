@@ -4,7 +4,7 @@ import {goTo} from '../shell/route';
 import {useStore} from '../store';
 import {ago} from '../text/format';
 import {stop} from './answering';
-import {conversations, openId, put, remove, storageProblem} from './conversations';
+import {conversations, openId, put, remove, settle, storageProblem} from './conversations';
 import {asMarkdown, type Conversation} from './tree';
 
 const kUndoFor = 8000; // milliseconds
@@ -58,7 +58,7 @@ export function ConversationList({done}: {done?: () => void}) {
     return () => window.clearTimeout(timer);
   }, [gone]);
   const restore = () => {
-    if (gone) put(gone);
+    if (gone) put(settle(gone));
     setGone(undefined);
   };
   return (

@@ -24,7 +24,8 @@ export async function loadConversations(): Promise<void> {
   }
 }
 
-function settle(conversation: Conversation): Conversation {
+/** With its half-written answers stopped. */
+export function settle(conversation: Conversation): Conversation {
   return Object.values(conversation.messages)
     .filter(({state}) => state === 'writing' || state === 'waiting')
     .reduce((settled, {id}) => change(settled, id, {state: 'stopped'}), conversation);

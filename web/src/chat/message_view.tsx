@@ -3,7 +3,7 @@ import {useState} from 'preact/hooks';
 import {Icon, type IconName} from '../shell/icons';
 import {copyText} from '../text/clipboard';
 import {bytes, count, significant} from '../text/format';
-import {goOn, isAnswering, regenerate, rewrite} from './answering';
+import {goOn, regenerate, rewrite} from './answering';
 import {put} from './conversations';
 import {Prose} from './prose';
 import {contentOf, siblings, switchBranch, type Conversation, type Message} from './tree';
@@ -127,6 +127,7 @@ function Answer({message, promptRead}: {message: Message; promptRead: number | u
 interface Props {
   conversation: Conversation;
   message: Message;
+  busy: boolean; // its conversation is being answered: nothing can be done with it meanwhile
   promptRead: number | undefined;
 }
 
@@ -145,11 +146,10 @@ function Actions({conversation, message, edit}: {conversation: Conversation; mes
   );
 }
 
-/** A message and what can be done with it; nothing can while its conversation is being answered. */
+/** A message and what can be done with it. */
 export const MessageView = memo(
-  function MessageView({conversation, message, promptRead}: Props) {
+  function MessageView({conversation, message, busy, promptRead}: Props) {
     const [editing, setEditing] = useState(false);
-    const growing = message.state === 'writing' || message.state === 'waiting';
     const save = (text: string) => {
       setEditing(false);
       rewrite(conversation.id, message.id, text);
@@ -161,19 +161,16 @@ export const MessageView = memo(
         {editing && <Editor message={message} close={() => setEditing(false)} save={save} />}
         {!editing && message.role === 'user' && message.text && <div class="words">{message.text}</div>}
         {!editing && message.role === 'assistant' && <Answer message={message} promptRead={promptRead} />}
-        {!editing && !growing && !isAnswering(conversation.id) && (
+        {!editing && !busy && (
           <Actions conversation={conversation} message={message} edit={() => setEditing(true)} />
         )}
       </li>
     );
   },
   (before, after) =>
-    before.message === after.message && before.promptRead === after.promptRead && unchangedAround(before, after),
+    before.message === after.message &&
+    before.busy === after.busy &&
+    before.promptRead === after.promptRead &&
+    // One that stands still need not be drawn again while the last one grows.
+    (after.busy || before.conversation === after.conversation),
 );
-
-/** A message that stands still need not be drawn again while the last one grows. */
-function unchangedAround(before: Props, after: Props): boolean {
-  const growing = (conversation: Conversation) =>
-    Object.values(conversation.messages).some(({state}) => state === 'writing');
-  return before.conversation === after.conversation || (growing(before.conversation) && growing(after.conversation));
-}

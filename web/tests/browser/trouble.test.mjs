@@ -27,6 +27,10 @@ test('a key is asked for, a full queue and a lost server are told', async () => 
     await page.keyboard.press('Enter');
     await page.getByRole('alert').getByText('the queue is full. Try again in').waitFor();
     await Promise.all(others);
+    await button(page, 'Another answer').click(); // in place of the one that did not come about
+    await page.locator('.prose').waitFor();
+    await page.keyboard.press('Escape');
+    assert.equal(await page.getByText('2/2').count(), 0);
 
     await server.stop();
     await button(page, 'Another answer').click();
