@@ -12,7 +12,7 @@ npm run --silent test
 
 fresh=$(mktemp -d)
 trap 'rm -rf "$fresh"' EXIT
-npm run --silent build -- --outDir "$fresh" --logLevel warn
+npm run --silent build -- --outDir "$fresh" --emptyOutDir --logLevel warn
 diff -r dist "$fresh" || {
   echo "web/dist is not what web/src gives: run npm --prefix web run build, and commit it" >&2
   exit 1

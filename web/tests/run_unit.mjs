@@ -14,6 +14,8 @@ await build({
   bundle: true,
   platform: 'node',
   format: 'esm',
+  // Node 18 has what browsers call `crypto` under another name.
+  banner: {js: "import {webcrypto} from 'node:crypto'; globalThis.crypto ??= webcrypto;"},
   logLevel: 'error',
 });
 const files = names.map((name) => `${outdir}/${name.replace(/\.ts$/, '.mjs')}`);
