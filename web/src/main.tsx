@@ -6,6 +6,7 @@ import {keepTheme} from './shell/theme';
 import 'uplot/dist/uPlot.min.css';
 import './styles/tokens.css';
 import './styles/shell.css';
+import './styles/controls.css';
 import './styles/chat.css';
 import './styles/prose.css';
 import './styles/measures.css';

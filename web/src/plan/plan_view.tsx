@@ -65,7 +65,7 @@ function LayerRow({layer, index, devices}: {layer: PlanLayer; index: number; dev
           <td class="share">
             {layer.experts > 0 && (
               <span class="bar">
-                <span class={`gpu-${device % kDeviceColours}`} style={{width: `${(100 * slots) / layer.experts}%`}} />
+                {slots > 0 && <span class={`gpu-${device % kDeviceColours}`} style={{width: `${(100 * slots) / layer.experts}%`}} />}
               </span>
             )}
             <span>{layer.experts > 0 ? count(slots) : ''}</span>
