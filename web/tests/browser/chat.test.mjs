@@ -136,6 +136,33 @@ test('an answer is shown as Markdown, and can neither load nor run anything', as
   await visit.leave(page);
 });
 
+test('thoughts are folded and not sent again; a stream that breaks off keeps what came', async () => {
+  const page = await visit.page();
+  const chunk = (delta) => `data: ${JSON.stringify({choices: [{index: 0, delta, finish_reason: null}]})}\n\n`;
+  const streams = [
+    chunk({reasoning_content: 'Lava is hot.'}) + chunk({content: 'A **hot** hill.'}) + 'data: [DONE]\n\n',
+    chunk({content: 'It is'}),
+  ];
+  const asked = [];
+  await page.route('**/v1/chat/completions', (route) => {
+    asked.push(route.request().postDataJSON());
+    return route.fulfill({contentType: 'text/event-stream', body: streams[asked.length - 1]});
+  });
+  await ask(page, 'What is a volcano?');
+  assert.equal(await answer(page).locator('strong').textContent(), 'hot');
+  const thoughts = answer(page).getByText('Lava is hot.');
+  assert.equal(await thoughts.isVisible(), false);
+  await answer(page).getByText('Thoughts', {exact: true}).click();
+  assert.equal(await thoughts.isVisible(), true);
+
+  await ask(page, 'And why?');
+  await page.getByRole('alert').getByText('The connection broke off.').waitFor();
+  assert.equal((await answer(page).locator('.prose').textContent()).trim(), 'It is');
+  const told = asked[1].messages.map(({role, content}) => `${role}: ${content}`);
+  assert.deepEqual(told, ['user: What is a volcano?', 'assistant: A **hot** hill.', 'user: And why?']);
+  await visit.leave(page);
+});
+
 test('the page can be used with the keyboard alone', async () => {
   const page = await visit.page();
   const focused = () =>
