@@ -3,6 +3,7 @@
 #include <fstream>
 #include <unistd.h>
 
+#include "engine/forward/device_forward.h"
 #include "engine/offload.h"
 
 namespace coterie::scheduler {
@@ -30,6 +31,12 @@ DeviceView view_of(const expert_cache::DeviceStatistics& device) {
             .lost = device.lost};
 }
 
+/// Null where the CPU computes all.
+const expert_cache::ExpertCache* cache_of(engine::Engine& engine) {
+    if (engine.offload()) return &engine.offload()->cache();
+    return engine.device() ? engine.device()->cache() : nullptr;
+}
+
 void locate(LayerView& view, const expert_cache::ExpertCache& cache, std::size_t devices) {
     for (std::int32_t device = 0; device < static_cast<std::int32_t>(devices); ++device) {
         view.slots.push_back(cache.slots(device, view.layer));
@@ -48,8 +55,10 @@ CacheView read_cache(const Scheduler& scheduler) {
     CacheView view;
     view.model_bytes = engine.archive().total_bytes();
     view.kv_bytes = static_cast<std::uint64_t>(engine.pages()) * engine.layout().page_bytes();
+    view.kv_used_bytes =
+        static_cast<std::uint64_t>(scheduler.counters().pages_used.load()) * engine.layout().page_bytes();
     view.resident_ram_bytes = resident_bytes();
-    const expert_cache::ExpertCache* cache = engine.offload() ? &engine.offload()->cache() : nullptr;
+    const expert_cache::ExpertCache* cache = cache_of(engine);
     if (cache) {
         const expert_cache::CacheStatistics statistics = cache->statistics();
         view.hits = statistics.hits;
