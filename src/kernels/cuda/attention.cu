@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(kThreads) serial_kernel(const AttentionArgs ar
             if (index >= outputs) break;
             const int h = index / args.value_width;
             const float value =
-                page_value<kValues>(page_rows, begin, end, h, index % args.value_width, shared);
+                page_value<kValues, 16>(page_rows, begin, end, h, index % args.value_width, shared);
             if (page == first_page) {
                 maxima[i] = shared.maximum[h];
                 sums[i] = shared.sum[h];

@@ -44,7 +44,7 @@ struct Cell {
 };
 
 __device__ Cell cell_of(const AttentionArgs& args, const PromptCells& cells, int kv_head) {
-    const int row = cells.first_rows[blockIdx.x];
+    const int row = cells.first_rows[gridDim.x - 1 - blockIdx.x];  // those that see most begin first
     const int position = args.places.positions[row];
     const int first = args.window > 0 ? max(0, position - args.window + 1) : 0;
     return {
@@ -82,6 +82,14 @@ __device__ std::uint32_t half_pair(float2 values) {
     const auto inside = [](float x) { return fminf(fmaxf(x, -kLargest), kLargest); };
     const __half2 pair = __floats2half2_rn(inside(values.x), inside(values.y));
     return *reinterpret_cast<const std::uint32_t*>(&pair);
+}
+
+constexpr float kLog2E = 1.44269504f;
+
+__device__ __forceinline__ float exp2_of(float x) {
+    float result;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+    return result;
 }
 
 /// One warp's sixteen queries. A thread holds two of them, r and r + 8 for r = lane / 4, and of every eight
@@ -145,8 +153,9 @@ class QueryTile {
             float factor = 1.0f;
             if (args_.sinks != nullptr) {
                 const float sink = args_.sinks[head_];
-                const float joint = fmaxf(maxima_[down], sink);
-                factor = law_exp(__fsub_rn(maxima_[down], joint));
+                const float maximum = __fmul_rn(maxima_[down], args_.scale);
+                const float joint = fmaxf(maximum, sink);
+                factor = law_exp(__fsub_rn(maximum, joint));
                 sum = __fmaf_rn(sum, factor, law_exp(__fsub_rn(sink, joint)));
             }
             factor = __fdiv_rn(factor, sum);
@@ -166,34 +175,39 @@ class QueryTile {
         return position <= mine && (args_.window == 0 || position > mine - args_.window);
     }
 
+    __device__ void hide(float (&scores)[kCell / 8][4], int page) const {
+#pragma unroll
+        for (int n = 0; n < kCell / 8; ++n) {
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                if (!visible(page, i / 2, 8 * n + 2 * (lane_index() % 4) + i % 2)) scores[n][i] = -INFINITY;
+            }
+        }
+    }
+
     /// Scores to weights under the maximum so far; what was summed up under the one before is brought there.
+    /// Maxima are those of scores that are not scaled yet.
     __device__ void soften(float (&scores)[kCell / 8][4], int page) {
-        const bool all_visible = page < cell_.number && args_.window == 0;
+        if (page == cell_.number || args_.window > 0) hide(scores, page);
+        const float scale = __fmul_rn(args_.scale, kLog2E);
 #pragma unroll
         for (int down = 0; down < 2; ++down) {
             float maximum = maxima_[down];
 #pragma unroll
-            for (int n = 0; n < kCell / 8; ++n) {
-#pragma unroll
-                for (int i = 0; i < 2; ++i) {
-                    float& score = scores[n][2 * down + i];
-                    score = all_visible || visible(page, down, 8 * n + 2 * (lane_index() % 4) + i)
-                                ? __fmul_rn(score, args_.scale)
-                                : -INFINITY;
-                    maximum = fmaxf(maximum, score);
-                }
-            }
+            for (int n = 0; n < kCell / 8; ++n)
+                maximum = fmaxf(maximum, fmaxf(scores[n][2 * down], scores[n][2 * down + 1]));
             maximum = fmaxf(maximum, __shfl_xor_sync(kFullWarp, maximum, 1));
             maximum = fmaxf(maximum, __shfl_xor_sync(kFullWarp, maximum, 2));
-            const float base = maximum == -INFINITY ? 0.0f : maximum;  // nothing of this row is visible yet
-            const float before = maxima_[down] == -INFINITY ? 0.0f : law_exp(__fsub_rn(maxima_[down], base));
+            const float base =
+                maximum == -INFINITY ? 0.0f : __fmul_rn(maximum, scale);  // nothing is visible yet
+            const float before = exp2_of(__fmaf_rn(maxima_[down], scale, -base));
             float sum = __fmul_rn(sums_[down], before);
 #pragma unroll
             for (int n = 0; n < kCell / 8; ++n) {
 #pragma unroll
                 for (int i = 0; i < 2; ++i) {
                     float& score = scores[n][2 * down + i];
-                    score = score == -INFINITY ? 0.0f : law_exp(__fsub_rn(score, base));
+                    score = exp2_of(__fmaf_rn(score, scale, -base));
                     sum = __fadd_rn(sum, score);
                 }
             }
@@ -219,7 +233,7 @@ class QueryTile {
 
 /// block.x: cells; block.y: groups of kHeads heads.
 template <int kWidth, int kHeads>
-__global__ void __launch_bounds__(kHeads* kHeadThreads)
+__global__ void __launch_bounds__(kHeads* kHeadThreads, kHeads == 1 ? 3 : 1)
     cell_kernel(const AttentionArgs args, const PromptCells cells) {
     await_previous();
     extern __shared__ uint4 shared_units[];

@@ -43,7 +43,7 @@ __device__ void prepare_new_row(const AttentionArgs& args, const AttentionInputs
 
 /// block.x: pages, block.y: blocks of heads.
 template <cpu::CacheType kKeys, cpu::CacheType kValues>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kThreads, 4)
     step_kernel(const AttentionArgs args, const AttentionInputs inputs, const RowStaging staging) {
     extern __shared__ uint4 staged_rows[];
     __shared__ PageShared shared;

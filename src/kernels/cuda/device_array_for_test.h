@@ -20,7 +20,8 @@ class DeviceArray {
   public:
     explicit DeviceArray(std::size_t count) : count_(count) {
         void* memory = nullptr;
-        check(cudaMalloc(&memory, std::max<std::size_t>(bytes(), 16)), "cudaMalloc");
+        // Whole units of sixteen bytes, as weights want them (matmul.h).
+        check(cudaMalloc(&memory, std::max<std::size_t>((bytes() + 15) / 16 * 16, 16)), "cudaMalloc");
         data_ = static_cast<T*>(memory);
         check(cudaMemset(data_, 0xff, bytes()), "cudaMemset");
     }

@@ -15,7 +15,8 @@ __device__ __forceinline__ void copy_to_shared(void* to, const void* from) {
 #else
     const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(to));
     if constexpr (kBytes == 16)
-        asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
+        asm volatile("cp.async.cg.shared.global.L2::128B [%0], [%1], 16;" ::"r"(address), "l"(from)
+                     : "memory");
     else
         asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(address), "l"(from), "n"(kBytes)
                      : "memory");

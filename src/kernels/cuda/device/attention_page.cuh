@@ -163,11 +163,12 @@ __device__ inline void soften(int heads, int begin, int end, PageShared& shared)
     __syncthreads();
 }
 
-template <cpu::CacheType kType>
+/// `kAhead` rows are read at once: few where they are staged, many where they come from memory.
+template <cpu::CacheType kType, int kAhead>
 __device__ float page_value(const HeadRows& values, int begin, int end, int h, int d,
                             const PageShared& shared) {
     float value = 0.0f;
-#pragma unroll 16
+#pragma unroll kAhead
     for (int r = begin; r < end; ++r)
         value = __fmaf_rn(shared.weights[h][r], load_cache<kType>(values.row(r), d), value);
     return value;
@@ -289,7 +290,7 @@ __device__ void attend_page(const AttentionArgs& args, const Place& place, const
         float* partial =
             args.partials + ((place.token * args.heads + place.first_head + h) * args.pages + blockIdx.x) *
                                 (args.value_width + 2);
-        partial[2 + d] = page_value<kValues>(values, page.begin, page.end, h, d, shared);
+        partial[2 + d] = page_value<kValues, 4>(values, page.begin, page.end, h, d, shared);
         if (d == 0) {
             partial[0] = shared.maximum[h];
             partial[1] = shared.sum[h];
