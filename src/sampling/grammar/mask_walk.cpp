@@ -8,8 +8,9 @@
 
 namespace coterie::grammar {
 
-MaskWalk::MaskWalk(const Automaton& automaton, const TokenTrie& trie, std::size_t mask_words)
-    : automaton_(automaton), trie_(trie), levels_(trie.longest() + 1), tokens_(mask_words) {}
+MaskWalk::MaskWalk(const Automaton& automaton, std::span<const ByteKinds> loops, const TokenTrie& trie,
+                   std::size_t mask_words)
+    : automaton_(automaton), loops_(loops), trie_(trie), levels_(trie.longest() + 1), tokens_(mask_words) {}
 
 void MaskWalk::walk_on_top(NodeId node) {
     start_.parses = {{node, 0}};
@@ -33,9 +34,55 @@ void MaskWalk::walk(std::uint32_t entry) {
             i = nodes[i].subtree_end;
             continue;
         }
-        add_tokens(i);
+        if (takes_all_below(i, to)) {
+            take_all_from(i, to.ended);
+            i = nodes[i].subtree_end;
+            continue;
+        }
+        add(trie_.tokens_at(i));
         if (to.ended && trie_.has_children(i)) exits_.push_back(i);
         ++i;
+    }
+}
+
+/// Whether whatever follows in the trie leads back to the one node that the level stands at.
+bool MaskWalk::takes_all_below(std::uint32_t place, const Level& level) const {
+    constexpr std::uint32_t kWorthwhile = 6;  // nodes; fewer are sooner read
+    if (trie_.nodes()[place].subtree_end - place < kWorthwhile) return false;
+    const NodeId node = only_node(level);
+    if (node == kNoNode) return false;
+    const ByteKinds below = trie_.kinds_below(place);
+    if ((below & ~loops_[node]) != 0) return false;
+    // Where a frame may end between its characters, the walk has to know where they end.
+    return !level.ended || (below & kCharacters) == 0 || (loops_[node] & kBroken) != 0;
+}
+
+/// The node from which all goes on; kNoNode where there are several.
+NodeId MaskWalk::only_node(const Level& level) const {
+    if (level.is_single) return level.parse.node;
+    if (level.ended) return kNoNode;
+    const Parse* only = nullptr;
+    const Parse* called = nullptr;
+    for (const Parse& parse : level.set.parses) {
+        if (automaton_.node(parse.node).is_end()) continue;  // it went on with its caller
+        if (called) return kNoNode;
+        (only ? called : only) = &parse;
+    }
+    if (!only || !called) return kNoNode;
+    const Automaton::Node& node = automaton_.node(only->node);
+    if (node.calls != 1 || node.has_bytes || node.accepts) return kNoNode;
+    const Automaton::Call& call = automaton_.calls(node).front();
+    const StackPool::Frame& frame = stacks_[called->stack];
+    const bool is_its_call =
+        called->node == call.start && frame.back == call.back && frame.below == only->stack;
+    return is_its_call ? only->node : kNoNode;
+}
+
+void MaskWalk::take_all_from(std::uint32_t place, bool ended) {
+    add(trie_.tokens_from(place));
+    if (!ended) return;
+    for (std::uint32_t i = place; i < trie_.nodes()[place].subtree_end; ++i) {
+        if (trie_.has_children(i)) exits_.push_back(i);
     }
 }
 
@@ -67,8 +114,8 @@ bool MaskWalk::is_single(Parse parse) const {
     return kind == Automaton::Kind::Plain || (kind == Automaton::Kind::MayEnd && parse.stack == 0);
 }
 
-void MaskWalk::add_tokens(std::uint32_t place) {
-    for (const std::int32_t id : trie_.tokens_at(place))
+void MaskWalk::add(std::span<const std::int32_t> tokens) {
+    for (const std::int32_t id : tokens)
         tokens_[static_cast<std::size_t>(id) / 64] |= std::uint64_t{1} << (id % 64);
 }
 
