@@ -1,14 +1,13 @@
 #include "sampling/grammar/loops.h"
 
-#include <array>
+#include <algorithm>
 #include <map>
-#include <optional>
 #include <utility>
 
 namespace coterie::grammar {
 namespace {
 
-/// Between the bytes of one character, perhaps within a rule that was called for it.
+/// Where a character is read: in the node's own rule, or in one that was called for it.
 struct Place {
     NodeId node = kNoNode;
     NodeId back = kNoNode;  ///< where the caller goes on
@@ -23,72 +22,57 @@ class Loops {
     ByteKinds of(NodeId node) {
         home_ = lookalikes_[node];
         known_.clear();
-        const std::optional<Place> start = place_of(node);
-        if (!start) return 0;
-        ByteKinds kinds = ascii(*start);
-        if (characters_lead_home(*start, Utf8Place::Between)) kinds |= kCharacters;
-        if (every_byte_leads_home(*start)) kinds |= kCharacters | kBroken;
-        return kinds;
+        ByteKinds kinds = ~(kCharacters | kBroken | kMark);
+        for (int byte = 0; byte < 0x80; ++byte) {
+            if (!leads_home(node, byte, Utf8Place::Between))
+                kinds &= ~kind_of(static_cast<std::uint8_t>(byte));
+        }
+        if (all_lead_home(node, [](std::uint8_t) { return Utf8Place::Between; }))
+            return kinds | kCharacters | kBroken;
+        const auto utf8 = [](std::uint8_t byte) { return read_utf8(Utf8Place::Between, byte); };
+        return all_lead_home(node, utf8) ? kinds | kCharacters : kinds;
     }
 
   private:
-    /// Where the node reads its next byte, if there is one such place.
-    std::optional<Place> place_of(NodeId id) const {
-        const Automaton::Node& node = automaton_.node(id);
-        if (node.calls == 0) return Place{id, kNoNode};
-        if (node.calls > 1 || node.has_bytes || node.accepts) return std::nullopt;
-        const Automaton::Call call = automaton_.calls(node).front();
-        if (!automaton_.node(call.start).is_plain()) return std::nullopt;
-        return Place{call.start, call.back};
-    }
-
-    /// Nothing where the byte does not fit, or where more than one parse goes on behind it.
-    std::optional<Place> read(Place from, std::uint8_t byte) const {
-        const NodeId next = automaton_.node(from.node).next[byte];
-        if (next == kNoNode) return std::nullopt;
-        if (from.back == kNoNode || automaton_.node(next).is_plain()) return Place{next, from.back};
-        if (automaton_.node(next).is_end()) return Place{from.back, kNoNode};
-        return std::nullopt;
-    }
-    bool is_home(Place place) const { return place.back == kNoNode && lookalikes_[place.node] == home_; }
-    bool leads_home(Place from, std::uint8_t byte) const {
-        const std::optional<Place> next = read(from, byte);
-        return next && is_home(*next);
-    }
-
-    ByteKinds ascii(Place start) const {
-        ByteKinds kinds = ~(kCharacters | kBroken | kMark);
-        for (std::uint8_t byte = 0; byte < 0x80; ++byte) {
-            if (!leads_home(start, byte)) kinds &= ~kind_of(byte);
-        }
-        return kinds;
-    }
-
-    bool every_byte_leads_home(Place start) const {
+    /// Of the bytes beyond ASCII those that may stand there; `place_after` says what follows one.
+    template <typename PlaceAfter>
+    bool all_lead_home(NodeId node, PlaceAfter place_after) {
         for (int byte = 0x80; byte < 0xFF; ++byte) {
-            if (!leads_home(start, static_cast<std::uint8_t>(byte))) return false;
+            const Utf8Place place = place_after(static_cast<std::uint8_t>(byte));
+            if (place != Utf8Place::Nowhere && !leads_home(node, byte, place)) return false;
         }
         return true;
     }
 
-    bool characters_lead_home(Place from, Utf8Place utf8) {
-        const auto [known, is_new] = known_.try_emplace({from, utf8}, true);
+    /// A character's first byte. One parse that comes back is enough, whatever others there are.
+    bool leads_home(NodeId id, int byte, Utf8Place utf8) {
+        const Automaton::Node& node = automaton_.node(id);
+        if (goes_home({id, kNoNode}, byte, utf8)) return true;
+        const auto calls = automaton_.calls(node);
+        return std::any_of(calls.begin(), calls.end(), [&](const Automaton::Call& call) {
+            return goes_home({call.start, call.back}, byte, utf8);
+        });
+    }
+
+    /// Whether every way from behind this byte to the character's end leads home; `utf8` is what it has come
+    /// to.
+    bool goes_home(Place from, int byte, Utf8Place utf8) {
+        const NodeId next = automaton_.node(from.node).next[static_cast<std::size_t>(byte)];
+        if (next == kNoNode) return false;
+        if (utf8 != Utf8Place::Between) return every_end_is_home({next, from.back}, utf8);
+        if (from.back == kNoNode) return lookalikes_[next] == home_;
+        return automaton_.node(next).accepts && lookalikes_[from.back] == home_;
+    }
+
+    bool every_end_is_home(Place place, Utf8Place utf8) {
+        const auto [known, is_new] = known_.try_emplace({place, utf8}, true);
         if (!is_new) return known->second;
         bool all = true;
-        for (int byte = 0x80; byte < 0x100 && all; ++byte) {
-            const Utf8Place next_utf8 = read_utf8(utf8, static_cast<std::uint8_t>(byte));
-            if (next_utf8 == Utf8Place::Nowhere) continue;
-            const std::optional<Place> next = read(from, static_cast<std::uint8_t>(byte));
-            if (!next) {
-                all = false;
-            } else if (next_utf8 == Utf8Place::Between) {
-                all = is_home(*next);
-            } else {
-                const bool within = next->back != kNoNode || automaton_.node(next->node).is_plain();
-                all = within && characters_lead_home(*next, next_utf8);
-            }
+        for (int byte = 0x80; byte < 0xC0 && all; ++byte) {
+            const Utf8Place next = read_utf8(utf8, static_cast<std::uint8_t>(byte));
+            if (next != Utf8Place::Nowhere) all = goes_home(place, byte, next);
         }
-        return known_[{from, utf8}] = all;
+        return known_[{place, utf8}] = all;
     }
 
     const Automaton& automaton_;

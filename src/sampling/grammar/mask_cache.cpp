@@ -64,13 +64,23 @@ void MaskCache::fill(const ParseState& state, std::span<std::uint64_t> mask) {
 
 void MaskCache::prepare(std::chrono::milliseconds limit) {
     const auto end = std::chrono::steady_clock::now() + limit;
+    const auto go_on = [&](const Uncached& uncached) {  // while there is time, and room for more
+        return uncached.empty() && std::chrono::steady_clock::now() < end;
+    };
+    const Automaton& automaton = grammar_->automaton();
+    Uncached uncached;
+    for (std::size_t id = 0; id < lookalikes_.size() && go_on(uncached); ++id) {
+        if (lookalikes_[id] == id && automaton.node(lookalikes_[id]).has_bytes)
+            on_top(lookalikes_[id], uncached);
+    }
     for (std::size_t id = 0; id < lookalikes_.size(); ++id) {
-        const auto node = static_cast<NodeId>(id);
-        if (lookalikes_[id] != node || !grammar_->automaton().node(node).has_bytes) continue;
-        if (std::chrono::steady_clock::now() >= end) return;
-        Uncached uncached;
-        on_top(node, uncached);
-        if (!uncached.empty()) return;  // there is no room for more
+        if (lookalikes_[id] != id) continue;
+        for (const Automaton::Call& call : automaton.calls(automaton.node(lookalikes_[id]))) {
+            if (!go_on(uncached)) return;
+            if (!automaton.node(call.start).has_bytes) continue;
+            const FrameMask& called = on_top(lookalikes_[call.start], uncached);
+            if (!called.exits().empty()) below(called, lookalikes_[call.back], uncached);
+        }
     }
 }
 

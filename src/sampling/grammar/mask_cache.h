@@ -61,8 +61,8 @@ class MaskCache {
     /// for a grammar too ambiguous to compute it.
     void fill(const ParseState& state, std::span<std::uint64_t> mask);
 
-    /// Computes masks of single nodes before they are asked for, until that has taken `limit`: what an answer
-    /// then has to compute is little. Any thread may, at any time.
+    /// Computes masks of single nodes, and of calls where they begin, before they are asked for, until that
+    /// has taken `limit`: what an answer then has to compute is little. Any thread may, at any time.
     void prepare(std::chrono::milliseconds limit);
 
     const Grammar& grammar() const { return *grammar_; }

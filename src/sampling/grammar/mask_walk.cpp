@@ -35,7 +35,7 @@ void MaskWalk::walk(std::uint32_t entry) {
             continue;
         }
         if (takes_all_below(i, to)) {
-            take_all_from(i, to.ended);
+            add(trie_.tokens_from(i));
             i = nodes[i].subtree_end;
             continue;
         }
@@ -45,45 +45,15 @@ void MaskWalk::walk(std::uint32_t entry) {
     }
 }
 
-/// Whether whatever follows in the trie leads back to the one node that the level stands at.
+/// Whether whatever follows in the trie leads back to a node that the level stands at. (Frames below could
+/// add no token there, so exits among them do not matter.)
 bool MaskWalk::takes_all_below(std::uint32_t place, const Level& level) const {
     constexpr std::uint32_t kWorthwhile = 6;  // nodes; fewer are sooner read
     if (trie_.nodes()[place].subtree_end - place < kWorthwhile) return false;
-    const NodeId node = only_node(level);
-    if (node == kNoNode) return false;
     const ByteKinds below = trie_.kinds_below(place);
-    if ((below & ~loops_[node]) != 0) return false;
-    // Where a frame may end between its characters, the walk has to know where they end.
-    return !level.ended || (below & kCharacters) == 0 || (loops_[node] & kBroken) != 0;
-}
-
-/// The node from which all goes on; kNoNode where there are several.
-NodeId MaskWalk::only_node(const Level& level) const {
-    if (level.is_single) return level.parse.node;
-    if (level.ended) return kNoNode;
-    const Parse* only = nullptr;
-    const Parse* called = nullptr;
-    for (const Parse& parse : level.set.parses) {
-        if (automaton_.node(parse.node).is_end()) continue;  // it went on with its caller
-        if (called) return kNoNode;
-        (only ? called : only) = &parse;
-    }
-    if (!only || !called) return kNoNode;
-    const Automaton::Node& node = automaton_.node(only->node);
-    if (node.calls != 1 || node.has_bytes || node.accepts) return kNoNode;
-    const Automaton::Call& call = automaton_.calls(node).front();
-    const StackPool::Frame& frame = stacks_[called->stack];
-    const bool is_its_call =
-        called->node == call.start && frame.back == call.back && frame.below == only->stack;
-    return is_its_call ? only->node : kNoNode;
-}
-
-void MaskWalk::take_all_from(std::uint32_t place, bool ended) {
-    add(trie_.tokens_from(place));
-    if (!ended) return;
-    for (std::uint32_t i = place; i < trie_.nodes()[place].subtree_end; ++i) {
-        if (trie_.has_children(i)) exits_.push_back(i);
-    }
+    const auto loops = [&](const Parse& parse) { return (below & ~loops_[parse.node]) == 0; };
+    if (level.is_single) return loops(level.parse);
+    return std::any_of(level.set.parses.begin(), level.set.parses.end(), loops);
 }
 
 bool MaskWalk::step(const Level& from, std::uint8_t byte, Level& to) {

@@ -41,8 +41,6 @@ class MaskWalk {
     void walk(std::uint32_t entry);
     bool step(const Level& from, std::uint8_t byte, Level& to);
     bool takes_all_below(std::uint32_t place, const Level& level) const;
-    NodeId only_node(const Level& level) const;
-    void take_all_from(std::uint32_t place, bool ended);
     bool is_single(Parse parse) const;
     void add(std::span<const std::int32_t> tokens);
     void count_step(std::size_t parses);

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kKeptGrammars = 16;
 /// What a request with a new grammar may wait for, so that no token has to.
-constexpr std::chrono::milliseconds kPreparation{250};
+constexpr std::chrono::milliseconds kPreparation{100};
 
 class HeldToGrammar final : public scheduler::TokenConstraint {
   public:
