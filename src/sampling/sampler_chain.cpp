@@ -63,7 +63,7 @@ void SamplerChain::add(SamplerKind kind, const SamplingOptions& o, std::vector<s
             if (o.top_n_sigma > 0) append<TopNSigma>(o.top_n_sigma);
             return;
         case SamplerKind::TopK:
-            if (o.top_k == 0) return;
+            if (o.top_k <= 0) return;
             if (samplers_.empty()) most_ = static_cast<std::size_t>(o.top_k);
             return append<TopK>(o.top_k);
         case SamplerKind::TypP:

@@ -49,7 +49,7 @@ CacheView read_cache(const Scheduler& scheduler) {
     view.model_bytes = engine.archive().total_bytes();
     view.kv_bytes = static_cast<std::uint64_t>(engine.pages()) * engine.layout().page_bytes();
     view.resident_ram_bytes = resident_bytes();
-    const expert_cache::ExpertCache* cache = engine.offload() ? &engine.offload()->cache() : nullptr;
+    const expert_cache::ExpertCache* cache = scheduler.expert_usage().cache();
     if (cache) {
         const expert_cache::CacheStatistics statistics = cache->statistics();
         view.hits = statistics.hits;
