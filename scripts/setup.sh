@@ -11,8 +11,9 @@ packages=(
 )
 if [[ "${1:-}" == "--ci" ]]; then
   packages+=(clang clang-format clang-tidy libclang-rt-14-dev openssl)
-  # The clients' tests want Node 18 or later: Debian's, unless another one is there.
+  # The tests of clients and of the page want Node 18 or later: Debian's, unless another one is there.
   command -v npm >/dev/null || packages+=(nodejs npm)
+  packages+=(chromium)
 fi
 
 missing=()

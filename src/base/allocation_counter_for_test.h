@@ -23,15 +23,20 @@ inline void* count_and_allocate_or_throw(std::size_t bytes) {
 
 }  // namespace coterie
 
-void* operator new(std::size_t bytes) { return coterie::count_and_allocate_or_throw(bytes); }
-void* operator new[](std::size_t bytes) { return coterie::count_and_allocate_or_throw(bytes); }
-void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+// Not inlined: a compiler that sees into only one half of a pair warns of a mismatch.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+    return coterie::count_and_allocate_or_throw(bytes);
+}
+[[gnu::noinline]] void* operator new[](std::size_t bytes) {
+    return coterie::count_and_allocate_or_throw(bytes);
+}
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
     return coterie::count_and_allocate(bytes);
 }
-void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
+[[gnu::noinline]] void* operator new[](std::size_t bytes, const std::nothrow_t&) noexcept {
     return coterie::count_and_allocate(bytes);
 }
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete[](void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }

@@ -90,6 +90,7 @@ std::unique_ptr<PageMemory> Engine::Compute::add_device(const models::Model& mod
                                  .page_bytes = layout.page_bytes(),
                                  .pages = pages,
                                  .host_memory = {},
+                                 .miss_costs = offload_options.miss_costs,
                                  .policies = {},
                                  .cache = offload_options.cache,
                                  .learning = offload_options.learning,
@@ -192,6 +193,8 @@ void Engine::request_ended() {
     if (compute_->offload) compute_->offload->between_requests();
 }
 
+std::int64_t Engine::prompt_grid() const { return compute_->device ? kPageTokens : 1; }
+
 int Engine::threads() const { return compute_->threads.size(); }
 
 Sequence Engine::make_sequence() {
@@ -258,9 +261,11 @@ std::span<const float> Engine::extend(Sequence& sequence, std::span<const TokenI
     const std::int64_t held = common_prefix(sequence.tokens(), tokens);
     if (held < sequence.length() || held == total) sequence.truncate(std::min(held, total - 1));
     const std::int64_t first = sequence.length();
+    const std::int64_t grid = prompt_grid();
     const std::int64_t step_tokens = compute_->prompt_step(total - first, options_);
     for (std::int64_t done = first; done < total; done = sequence.length()) {
-        const std::int64_t count = std::min(step_tokens, total - done);
+        std::int64_t count = std::min(step_tokens, total - done);
+        if (count < total - done && done + count >= (done / grid + 1) * grid) count -= (done + count) % grid;
         const Slice slice{
             .sequence = &sequence,
             .tokens = tokens.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(count)),

@@ -125,6 +125,9 @@ class Engine {
     Offload* offload();
     /// The GPU that runs the steps; null where the CPU does.
     DeviceForward* device();
+    /// Where parts of a prompt should end, a multiple of so many positions: a GPU computes whole cells of
+    /// them in a way of its own (docs/adr/0008-prompt-cells.md). 1 on the CPU.
+    std::int64_t prompt_grid() const;
     /// What is counted of this run's routing; null where nothing is.
     expert_cache::RoutingProfile* profile();
 

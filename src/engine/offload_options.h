@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "devices/fake_spec.h"
+#include "engine/forward/link_share.h"
 #include "expert_cache/cache_options.h"
 #include "expert_cache/costs/costs.h"
 #include "expert_cache/expert_cache.h"
@@ -23,6 +24,8 @@ struct OffloadOptions {
     std::optional<int> gpu;
     /// The model's files were taken into memory, which the GPU may pin.
     bool pins_host_memory = false;
+    /// Of a GPU's missing experts; nothing: measured at the start.
+    std::optional<MissCosts> miss_costs;
 
     std::vector<FakeDeviceSpec> fake_devices;
     double ram_rate = 0;     ///< that fake devices and the CPU share, bytes per second; 0: no limit

@@ -48,6 +48,8 @@ CacheView read_cache(const Scheduler& scheduler) {
     CacheView view;
     view.model_bytes = engine.archive().total_bytes();
     view.kv_bytes = static_cast<std::uint64_t>(engine.pages()) * engine.layout().page_bytes();
+    view.kv_used_bytes =
+        static_cast<std::uint64_t>(scheduler.counters().pages_used.load()) * engine.layout().page_bytes();
     view.resident_ram_bytes = resident_bytes();
     const expert_cache::ExpertCache* cache = scheduler.expert_usage().cache();
     if (cache) {

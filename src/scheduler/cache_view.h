@@ -41,6 +41,7 @@ struct CacheView {
     std::uint64_t model_bytes = 0;         ///< of the file
     std::uint64_t expert_bytes = 0;        ///< of all routed experts
     std::uint64_t kv_bytes = 0;            ///< of all pages
+    std::uint64_t kv_used_bytes = 0;       ///< of pages in use
     std::uint64_t resident_ram_bytes = 0;  ///< of this process, mapped files included
 };
 

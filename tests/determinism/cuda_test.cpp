@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <bit>
+#include <cstring>
 #include <filesystem>
 #include <fmt/core.h>
 #include <gtest/gtest.h>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -13,12 +15,16 @@
 #include "test_models.h"
 
 // A GPU's steps give the CPU's logits, bit for bit: at any residency, with any cut of the tokens, alone or
-// beside other sequences. Needs a GPU; scripts/gpu_tests.sh runs it.
+// beside other sequences. Whole cells of a prompt come close to them, and depend on nothing but the prompt.
+// Needs a GPU; scripts/gpu_tests.sh runs it.
 
 namespace coterie::engine {
 namespace {
 
 constexpr std::int64_t kTokens = 300;
+
+/// Steps up to here hold no whole cell of a prompt, and so are the law's to the last bit.
+constexpr std::size_t kBelowCell = 63;
 
 /// Every model of the golden set that GPUs run, and the demo model.
 std::vector<TestModel> gpu_models() {
@@ -75,8 +81,16 @@ class CudaTest : public testing::TestWithParam<TestModel> {
         }
     }
 
-    std::unique_ptr<Engine> gpu_engine(std::int64_t resident_percent, expert_cache::Learning learning) {
+    /// Who computes what is missing: the CPU, or half of a token's the GPU, which reads them over the link.
+    enum class Misses { Cpu, Shared };
+
+    std::unique_ptr<Engine> gpu_engine(std::int64_t resident_percent, expert_cache::Learning learning,
+                                       Misses misses = Misses::Cpu) {
         EngineOptions options = options_of(GetParam());
+        if (misses == Misses::Shared) {
+            options.offload.pins_host_memory = true;
+            options.offload.miss_costs = MissCosts{.link = 1, .cpu = 1.5, .hand_off = 0};
+        }
         options.offload.gpu = 0;
         options.offload.learning = learning;
         options.window = 128;
@@ -84,7 +98,14 @@ class CudaTest : public testing::TestWithParam<TestModel> {
         for (const bool has : has_experts_)
             slots.push_back(has ? static_cast<std::int32_t>(experts_ * resident_percent / 100) : 0);
         options.offload.cache.slots = {slots};
-        return std::make_unique<Engine>(archive_, options);
+        return std::make_unique<Engine>(misses == Misses::Shared ? in_memory() : archive_, options);
+    }
+
+    /// The files in memory that may be pinned.
+    std::shared_ptr<const gguf::Archive> in_memory() const {
+        auto archive = std::make_shared<gguf::Archive>(gguf::Archive::open(GetParam().path));
+        archive->take_into_memory([](std::uint64_t) {});
+        return archive;
     }
 
     void expect_rows(const Rows& rows, std::size_t first, const std::string& where) {
@@ -108,13 +129,19 @@ class CudaTest : public testing::TestWithParam<TestModel> {
 };
 
 TEST_P(CudaTest, GivesTheCpusLogitsAtAnyResidencyAndCut) {
-    for (const std::int64_t percent : {100, 50, 25, 0}) {
+    struct Case {
+        std::int64_t percent;
+        Misses misses;
+    };
+    for (const auto [percent, misses] :
+         {Case{100, Misses::Cpu}, Case{50, Misses::Cpu}, Case{25, Misses::Shared}, Case{0, Misses::Cpu},
+          Case{0, Misses::Shared}}) {
         if (experts_ == 0 && percent != 100) continue;
-        const auto engine = gpu_engine(percent, expert_cache::Learning::On);
+        const auto engine = gpu_engine(percent, expert_cache::Learning::On, misses);
         Sequence sequence = engine->make_sequence();
         std::size_t done = 0;
         while (done < tokens_.size()) {
-            const std::size_t sizes[] = {1, 1, 2, 3, 5, 8, 13, 33, 64};
+            const std::size_t sizes[] = {1, 1, 2, 3, 5, 8, 13, 33, kBelowCell};
             const std::size_t count =
                 std::min(sizes[random_.next() % std::size(sizes)], tokens_.size() - done);
             const Rows rows = append(*engine, sequence, std::span(tokens_).subspan(done, count));
@@ -130,8 +157,8 @@ TEST_P(CudaTest, SequencesDoNotDisturbEachOther) {
     std::vector<Sequence> sequences;
     for (int i = 0; i < 3; ++i) sequences.push_back(engine->make_sequence());
     std::size_t done[3] = {};
-    append(*engine, sequences[0], std::span(tokens_).first(70));
-    done[0] = 70;
+    append(*engine, sequences[0], std::span(tokens_).first(kBelowCell));
+    done[0] = kBelowCell;
     for (int round = 0; round < 20; ++round) {
         std::vector<Slice> slices;
         std::vector<std::size_t> positions;
@@ -153,7 +180,8 @@ TEST_P(CudaTest, SequencesDoNotDisturbEachOther) {
 TEST_P(CudaTest, ForksAndTruncationsKeepTheCache) {
     const auto engine = gpu_engine(100, expert_cache::Learning::Off);
     Sequence sequence = engine->make_sequence();
-    append(*engine, sequence, std::span(tokens_).first(90));
+    append(*engine, sequence, std::span(tokens_).first(45));
+    append(*engine, sequence, std::span(tokens_).subspan(45, 45));
     Sequence fork = sequence.fork();
     append(*engine, sequence, std::span(tokens_).subspan(150, 20));
     ASSERT_NO_FATAL_FAILURE(
@@ -161,6 +189,42 @@ TEST_P(CudaTest, ForksAndTruncationsKeepTheCache) {
     ASSERT_EQ(sequence.truncate(85), 85);
     ASSERT_NO_FATAL_FAILURE(
         expect_rows(append(*engine, sequence, std::span(tokens_).subspan(85, 40)), 85, "truncated"));
+}
+
+TEST_P(CudaTest, CellsOfAPromptDependOnThePromptAlone) {
+    const auto whole = gpu_engine(100, expert_cache::Learning::Off);
+    Sequence sequence = whole->make_sequence();
+    Rows rows = append(*whole, sequence, std::span(tokens_).first(128));
+    for (Rows& more : std::vector<Rows>{append(*whole, sequence, std::span(tokens_).subspan(128, 128)),
+                                        append(*whole, sequence, std::span(tokens_).subspan(256))})
+        std::move(more.begin(), more.end(), std::back_inserter(rows));
+
+    double error = 0;
+    double power = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        for (std::size_t v = 0; v < rows[i].size(); ++v) {
+            error += (rows[i][v] - expected_[i][v]) * (rows[i][v] - expected_[i][v]);
+            power += expected_[i][v] * expected_[i][v];
+        }
+    }
+    RecordProperty("normalised_error", fmt::format("{:.2e}", error / power));
+    EXPECT_LT(error, 1e-2 * power);
+
+    const auto cut = gpu_engine(25, expert_cache::Learning::On, Misses::Shared);
+    Sequence company = cut->make_sequence();
+    Sequence again = cut->make_sequence();
+    for (std::size_t done = 0; done < tokens_.size();) {
+        const std::size_t part = std::min<std::size_t>(tokens_.size() - done, 64);
+        const Slice slices[] = {{&company, std::span(tokens_).subspan(done, 3), Slice::Logits::None},
+                                {&again, std::span(tokens_).subspan(done, part), Slice::Logits::All}};
+        std::size_t row = done;
+        cut->step(slices, [&](std::int64_t, std::span<const float> logits) {
+            ASSERT_EQ(std::memcmp(logits.data(), rows[row].data(), logits.size_bytes()), 0)
+                << "position " << row << " (seed " << seed() << ")";
+            ++row;
+        });
+        done += part;
+    }
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, CudaTest, testing::ValuesIn(gpu_models()),

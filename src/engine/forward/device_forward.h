@@ -3,11 +3,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "engine/forward/expert_pass.h"
+#include "engine/forward/link_share.h"
 #include "engine/forward/step.h"
 #include "expert_cache/cache_options.h"
 #include "expert_cache/expert_cache.h"
@@ -28,6 +30,7 @@ struct DeviceForwardOptions {
 
     /// The files' bytes, where they are this program's own memory and may be pinned; else empty.
     std::vector<std::span<const std::byte>> host_memory;
+    std::optional<MissCosts> miss_costs;  ///< nothing: measured at the start
 
     expert_cache::PolicyFactory policies;
     expert_cache::CacheOptions cache;  ///< `bytes` is filled in

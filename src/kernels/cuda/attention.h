@@ -22,6 +22,14 @@ struct TokenPlaces {
     const std::int32_t* sequences = nullptr;  ///< [tokens]: row of `pages`
     const std::uint32_t* pages = nullptr;     ///< [sequences][page_stride]: numbers of pages in the pool
     std::int32_t page_stride = 0;
+    const std::uint8_t* in_cells =
+        nullptr;  ///< [tokens]: whether it is in one of the step's PromptCells; null: none
+};
+
+/// Cells of 64 positions that a step holds whole, each of one sequence.
+struct PromptCells {
+    const std::int32_t* first_rows = nullptr;  ///< [count]: of position 0, 64, 128 ...; the others follow
+    std::int32_t count = 0;
 };
 
 struct CachePages {
@@ -77,7 +85,16 @@ struct AttentionArgs {
     std::int32_t pages = 0;  ///< pages of the longest sequence that the kernels allow for
 };
 void attention(const AttentionArgs& args, StreamHandle stream);
-/// The same without partials, for many tokens, of which neighbours are of one sequence for the most part.
+/// `store_attention_inputs`, then `attention`; for a single token in one kernel where that is possible, which
+/// then leaves inputs.queries as they are.
+void attention_of_step(const AttentionInputs& inputs, const AttentionArgs& args, StreamHandle stream);
+/// Whether `attention_of_cells` takes such heads and caches on the current GPU.
+bool attends_in_cells(const AttentionArgs& args);
+/// Of the cells' tokens alone, on tensor cores: not bit for bit the law's (docs/adr/0008-prompt-cells.md),
+/// but a row's result depends on nothing but the row, its position and what the cache holds.
+void attention_of_cells(const AttentionArgs& args, const PromptCells& cells, StreamHandle stream);
+/// The same as `attention` without partials, for many tokens but those in cells, of which neighbours are of
+/// one sequence for the most part.
 void prompt_attention(const AttentionArgs& args, StreamHandle stream);
 
 }  // namespace coterie::cuda

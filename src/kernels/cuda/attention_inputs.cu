@@ -1,34 +1,13 @@
 #include "kernels/cuda/attention.h"
+#include "kernels/cuda/device/attention_head.cuh"
 #include "kernels/cuda/device/cache_row.cuh"
 #include "kernels/cuda/device/overlap.cuh"
-#include "kernels/cuda/device/rotate.cuh"
 #include "kernels/cuda/launch.h"
 
 namespace coterie::cuda {
 namespace {
 
 constexpr int kHeadsPerBlock = 4;
-
-/// One warp brings a head into shared memory, normalised and rotated.
-__device__ void prepare_head(const float* x, const AttentionInputs& args, const float* norm, float epsilon,
-                             int pairs, std::int64_t token, float* head) {
-    const int width = args.key_width;
-    for (int i = lane_index(); i < width; i += 32) head[i] = x[i];
-    __syncwarp();
-    if (norm != nullptr) {
-        const auto value = [&](int i) { return head[i]; };
-        const float mean = __fdiv_rn(warp_dot(width, value, value), static_cast<float>(width));
-        const float r = __fdiv_rn(1.0f, __fsqrt_rn(__fadd_rn(mean, epsilon)));
-        __syncwarp();
-        for (int i = lane_index(); i < width; i += 32) head[i] = __fmul_rn(__fmul_rn(head[i], r), norm[i]);
-        __syncwarp();
-    }
-    for (int pair = lane_index(); pair < pairs; pair += 32) {
-        rotate_pair(head, pair, pairs, args.style, args.cosines[token * pairs + pair],
-                    args.sines[token * pairs + pair]);
-    }
-    __syncwarp();
-}
 
 /// A warp a head: queries first, then keys, then values.
 __global__ void __launch_bounds__(32 * kHeadsPerBlock) inputs_kernel(const AttentionInputs args) {

@@ -52,6 +52,10 @@ __device__ Range range_of(const AttentionArgs& args, int token) {
     return {args.window > 0 ? max(0, last - args.window + 1) : 0, last};
 }
 
+__device__ bool in_cell(const AttentionArgs& args, int token) {
+    return args.places.in_cells != nullptr && args.places.in_cells[token] != 0;
+}
+
 __device__ float load(cpu::CacheType type, const std::byte* row, int i) {
     if (type == cpu::CacheType::F32) return load_cache<cpu::CacheType::F32>(row, i);
     if (type == cpu::CacheType::F16) return load_cache<cpu::CacheType::F16>(row, i);
@@ -73,24 +77,6 @@ __device__ void stage(const AttentionArgs& args, const PagePartView& part, std::
     }
     __syncthreads();
 }
-
-/// One step of the law's folding, for twice kWidth sums of which kWidth are kept: where the law adds the
-/// upper lanes to the lower ones, the upper lanes add the lower ones' values for half of the sums.
-template <int kWidth>
-__device__ __forceinline__ float fold_step(float (&values)[32]) {
-    const bool upper = lane_index() & kWidth;
-#pragma unroll
-    for (int i = 0; i < kWidth; ++i) {
-        const float kept = upper ? values[i + kWidth] : values[i];
-        const float sent = upper ? values[i] : values[i + kWidth];
-        values[i] = __fadd_rn(kept, __shfl_xor_sync(kFullWarp, sent, kWidth));
-    }
-    if constexpr (kWidth > 1) return fold_step<kWidth / 2>(values);
-    return values[0];
-}
-
-/// `fold_lanes` of 32 values at once: lane l gets that of value l.
-__device__ __forceinline__ float fold_each(float (&values)[32]) { return fold_step<16>(values); }
 
 /// One warp's token.
 template <int kChunks>
@@ -138,7 +124,7 @@ class Token {
                 }
             }
             weights[first + r + lane_index() / kHeads][lane_index() % kHeads] =
-                __fmul_rn(fold_each(sums), args_.scale);
+                __fmul_rn(fold_together(sums), args_.scale);
         }
         __syncwarp();
     }
@@ -293,8 +279,10 @@ __global__ void __launch_bounds__(kThreads, kChunks <= 4 ? 2 : 1) prompt_kernel(
     const int end = min(first + kTokens, args.queries.rows);
     while (first < end) {
         int run_end = first + 1;
-        while (run_end < end && args.places.sequences[run_end] == args.places.sequences[first]) ++run_end;
-        attend(args, heads, first, run_end, shared);
+        while (run_end < end && args.places.sequences[run_end] == args.places.sequences[first] &&
+               in_cell(args, run_end) == in_cell(args, first))
+            ++run_end;
+        if (!in_cell(args, first)) attend(args, heads, first, run_end, shared);
         first = run_end;
     }
 }

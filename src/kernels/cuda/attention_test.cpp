@@ -293,5 +293,200 @@ TEST(AttentionInputs, NormaliseRotateAndStore) {
     }
 }
 
+/// A single token's, in one kernel and in those that the tests above hold to the law.
+TEST(AttentionOfStep, IsThatOfItsParts) {
+    SplitMix64 random(kSeed);
+    for (Shape shape : shapes()) {
+        if (shape.way == Way::Serial || shape.way == Way::Prompt) continue;
+        SCOPED_TRACE(::testing::PrintToString(shape));
+        for (const bool norm : {false, true}) {
+            shape.positions.resize(1);
+            Cache cache(shape, random);
+            const std::int32_t pairs = shape.key_width / 4;
+            const auto values_of = [&](std::int64_t count) {
+                return random_values(Values::Ordinary, count, random);
+            };
+            const std::vector<float> queries = values_of(shape.heads * shape.key_width);
+            const DeviceArray<float> keys(values_of(shape.kv_heads * shape.key_width));
+            const DeviceArray<float> values(values_of(shape.kv_heads * shape.value_width));
+            const DeviceArray<float> weight(values_of(shape.key_width));
+            const DeviceArray<float> cosines(values_of(pairs));
+            const DeviceArray<float> sines(values_of(pairs));
+            const DeviceArray<float> sinks(values_of(shape.heads));
+            const DeviceArray<std::int32_t> positions(shape.positions);
+            const DeviceArray<std::int32_t> sequences(std::vector<std::int32_t>{0});
+            const DeviceArray<std::uint32_t> pages(cache.numbers_);
+            const std::int64_t out_stride = (shape.heads * shape.value_width + 31) / 32 * 32;
+            const std::int64_t groups = (out_stride / 32 + 3) / 4 * 4;
+
+            struct Result {
+                std::vector<float> out;
+                std::vector<std::byte> quantised;
+                std::vector<std::byte> pool;
+            };
+            const auto run = [&](bool at_once) {
+                const DeviceArray<std::byte> pool(cache.bytes_);
+                const DeviceArray<float> device_queries(queries);
+                const DeviceArray<float> out(static_cast<std::size_t>(out_stride));
+                const DeviceArray<float> partials(
+                    static_cast<std::size_t>(shape.heads * cache.stride_ * (shape.value_width + 2)));
+                const DeviceArray<std::uint32_t> arrivals(
+                    std::vector<std::uint32_t>(static_cast<std::size_t>(shape.heads), 0u));
+                const DeviceArray<std::byte> quants(
+                    static_cast<std::size_t>(ActivationBuffer::bytes(1, groups)));
+                AttentionInputs inputs;
+                inputs.queries = {device_queries.get(), shape.heads * shape.key_width, 1,
+                                  shape.heads * shape.key_width};
+                inputs.keys = {keys.get(), shape.kv_heads * shape.key_width, 1,
+                               shape.kv_heads * shape.key_width};
+                inputs.values = {values.get(), shape.kv_heads * shape.value_width, 1,
+                                 shape.kv_heads * shape.value_width};
+                inputs.heads = shape.heads;
+                inputs.kv_heads = shape.kv_heads;
+                inputs.key_width = shape.key_width;
+                inputs.value_width = shape.value_width;
+                inputs.query_norm = norm ? weight.get() : nullptr;
+                inputs.key_norm = inputs.query_norm;
+                inputs.query_epsilon = inputs.key_epsilon = 1e-6f;
+                inputs.query_pairs = inputs.key_pairs = pairs;
+                inputs.cosines = cosines.get();
+                inputs.sines = sines.get();
+                inputs.places = {positions.get(), sequences.get(), pages.get(), cache.stride_};
+                inputs.cache = cache.on(pool);
+                AttentionArgs args;
+                args.queries = inputs.queries;
+                args.heads = shape.heads;
+                args.kv_heads = shape.kv_heads;
+                args.key_width = shape.key_width;
+                args.value_width = shape.value_width;
+                args.scale = 0.1f;
+                args.window = shape.window;
+                args.sinks = shape.sinks ? sinks.get() : nullptr;
+                args.places = inputs.places;
+                args.cache = inputs.cache;
+                args.out = out.get();
+                args.out_stride = out_stride;
+                if (shape.value_width % 32 == 0)
+                    args.quantised = ActivationBuffer::in(quants.get(), 1, groups);
+                args.partials = partials.get();
+                args.arrivals = shape.way == Way::Joined ? arrivals.get() : nullptr;
+                args.pages = cache.stride_;
+                if (at_once) {
+                    attention_of_step(inputs, args, nullptr);
+                } else {
+                    store_attention_inputs(inputs, nullptr);
+                    attention(args, nullptr);
+                }
+                return Result{out.read(), quants.read(), pool.read()};
+            };
+            const Result parts = run(false);
+            const Result whole = run(true);
+            EXPECT_TRUE(all_same(whole.out, parts.out));
+            EXPECT_TRUE(whole.quantised == parts.quantised);
+            EXPECT_TRUE(whole.pool == parts.pool);
+        }
+    }
+}
+
+/// Rows [first, last] of one sequence, of which those of cell [128, 192) are a cell of the step or, `alone`,
+/// all of it.
+struct CellRun {
+    std::vector<float> out;
+    std::vector<std::byte> quantised;
+    std::int64_t stride;
+    std::int64_t groups;
+};
+
+CellRun run_cell(const Shape& shape, const Cache& cache, const std::vector<float>& queries,
+                 const std::vector<float>& sinks, std::int32_t first, std::int32_t last) {
+    const std::int32_t tokens = last - first + 1;
+    std::vector<std::int32_t> positions;
+    std::vector<std::uint8_t> in_cells;
+    for (std::int32_t p = first; p <= last; ++p) {
+        positions.push_back(p);
+        in_cells.push_back(p >= 128 && p < 192 ? 1 : 0);
+    }
+    const std::int64_t query_stride = shape.heads * shape.key_width;
+    CellRun run;
+    run.stride = shape.heads * shape.value_width;
+    run.groups = run.stride / 32;
+    const DeviceArray<std::byte> pool(cache.bytes_);
+    const DeviceArray<float> device_queries(
+        std::span<const float>(queries).subspan(static_cast<std::size_t>(first * query_stride)));
+    const DeviceArray<float> device_sinks(sinks);
+    const DeviceArray<std::int32_t> device_positions(positions);
+    const DeviceArray<std::int32_t> sequences(std::vector<std::int32_t>(positions.size(), 0));
+    const DeviceArray<std::uint32_t> pages(cache.numbers_);
+    const DeviceArray<std::uint8_t> flags(in_cells);
+    const DeviceArray<std::int32_t> first_rows(std::vector<std::int32_t>{128 - first});
+    const DeviceArray<float> out(static_cast<std::size_t>(tokens * run.stride));
+    const DeviceArray<std::byte> quants(
+        static_cast<std::size_t>(ActivationBuffer::bytes(tokens, run.groups)));
+    AttentionArgs args;
+    args.queries = {device_queries.get(), query_stride, tokens, shape.heads * shape.key_width};
+    args.heads = shape.heads;
+    args.kv_heads = shape.kv_heads;
+    args.key_width = shape.key_width;
+    args.value_width = shape.value_width;
+    args.scale = 0.1f;
+    args.window = shape.window;
+    args.sinks = shape.sinks ? device_sinks.get() : nullptr;
+    args.places = {device_positions.get(), sequences.get(), pages.get(), cache.stride_, flags.get()};
+    args.cache = cache.on(pool);
+    args.out = out.get();
+    args.out_stride = run.stride;
+    args.quantised = ActivationBuffer::in(quants.get(), tokens, run.groups);
+    args.pages = cache.stride_;
+    EXPECT_TRUE(attends_in_cells(args));
+    attention_of_cells(args, {first_rows.get(), 1}, nullptr);
+    if (tokens > kPagePositions) prompt_attention(args, nullptr);
+    run.out = out.read();
+    run.quantised = quants.read();
+    return run;
+}
+
+TEST(AttentionOfCells, IsCloseToTheLawAndTheSameInAnyCompany) {
+    SplitMix64 random(kSeed);
+    for (const CacheType type : {CacheType::F16, CacheType::Q8_0}) {
+        for (const Shape& shape : {Shape{8, 2, 128, 128, type, type, 0, false, Way::Prompt, {200}},
+                                   Shape{3, 3, 64, 64, type, CacheType::F16, 0, true, Way::Prompt, {200}},
+                                   Shape{6, 2, 96, 96, CacheType::F16, type, 100, true, Way::Prompt, {200}},
+                                   Shape{4, 1, 64, 64, type, type, 7, false, Way::Prompt, {200}}}) {
+            SCOPED_TRACE(::testing::PrintToString(shape));
+            Cache cache(shape, random);
+            const std::int64_t width = shape.heads * shape.key_width;
+            const std::vector<float> queries = random_values(Values::Ordinary, 201 * width, random);
+            const std::vector<float> sinks = random_values(Values::Ordinary, shape.heads, random);
+            const CellRun mixed = run_cell(shape, cache, queries, sinks, 125, 200);
+            const CellRun alone = run_cell(shape, cache, queries, sinks, 128, 191);
+            const auto row_of = [](const CellRun& run, std::int64_t row) {
+                return std::span(run.out).subspan(static_cast<std::size_t>(row * run.stride),
+                                                  static_cast<std::size_t>(run.stride));
+            };
+            for (std::int32_t position = 125; position <= 200; ++position) {
+                const std::vector<float> expected =
+                    expected_row(shape, cache, 0, position, queries.data() + position * width, sinks);
+                const std::span<const float> row = row_of(mixed, position - 125);
+                if (position < 128 || position >= 192) {
+                    EXPECT_TRUE(all_same(row, expected)) << "position " << position;
+                    continue;
+                }
+                EXPECT_TRUE(all_same(row, row_of(alone, position - 128))) << "position " << position;
+                double error = 0;
+                double power = 0;
+                for (std::size_t i = 0; i < expected.size(); ++i) {
+                    error += (row[i] - expected[i]) * (row[i] - expected[i]);
+                    power += expected[i] * expected[i];
+                }
+                EXPECT_LT(error, 1e-6 * power) << "position " << position;
+                const ActivationForTest law(std::vector<float>(row.begin(), row.end()));
+                EXPECT_EQ(std::memcmp(mixed.quantised.data() + (position - 125) * mixed.groups * 32,
+                                      law.row().quants, expected.size()),
+                          0);
+            }
+        }
+    }
+}
+
 }  // namespace
 }  // namespace coterie::cuda

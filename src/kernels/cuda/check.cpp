@@ -1,5 +1,7 @@
 #include "kernels/cuda/check.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "kernels/cuda/launch.h"
 
@@ -11,19 +13,42 @@ void check(cudaError_t result, std::string_view call) {
     fail(code, "the GPU refused {}: {} ({})", call, cudaGetErrorString(result), cudaGetErrorName(result));
 }
 
-bool overlaps_launches() {
-    thread_local int asked_device = -1;
-    thread_local bool overlaps = false;
+namespace {
+
+/// Of the current device.
+struct DeviceLimits {
+    int device = -1;
+    int major = 0;
+    int shared_of_multiprocessor = 0;
+    int shared_of_block = 0;
+};
+
+const DeviceLimits& limits() {
+    thread_local DeviceLimits asked;
     int device = 0;
     check(cudaGetDevice(&device), "cudaGetDevice");
-    if (device != asked_device) {
-        int major = 0;
-        check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
-              "cudaDeviceGetAttribute");
-        asked_device = device;
-        overlaps = major >= 9;
-    }
-    return overlaps;
+    if (device == asked.device) return asked;
+    const auto attribute = [device](cudaDeviceAttr name) {
+        int value = 0;
+        check(cudaDeviceGetAttribute(&value, name, device), "cudaDeviceGetAttribute");
+        return value;
+    };
+    asked = {device, attribute(cudaDevAttrComputeCapabilityMajor),
+             attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor),
+             attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)};
+    return asked;
+}
+
+}  // namespace
+
+bool overlaps_launches() { return limits().major >= 9; }
+
+bool has_half_matrices() { return limits().major >= 8; }
+
+std::uint64_t most_shared_bytes() {
+    constexpr int kReserved = 1024;  // that the system takes of each block
+    return static_cast<std::uint64_t>(
+        std::min(limits().shared_of_block, limits().shared_of_multiprocessor / 2 - kReserved));
 }
 
 }  // namespace coterie::cuda

@@ -23,15 +23,19 @@ __device__ void await_reply(const Mailbox& mailbox, std::uint64_t epoch) {
     __threadfence_system();
 }
 
-/// A pair's output, wherever it was computed.
-__device__ float value_of(const CombineArgs& args, std::int64_t pair, int column) {
-    if (args.slots[pair] != 0) return args.rows[pair * args.stride + column];
-    const std::int64_t row = __ldcv(args.mailbox.rows + pair);
-    return __ldcv(args.mailbox.outputs + row * args.out.width + column);
+/// Where a token's experts' outputs begin. The host's are asked for by as many threads as there are, because
+/// each question goes over the link and back.
+__device__ const float* output_of(const CombineArgs& args, std::int64_t pair) {
+    if (args.slots[pair] != 0) return args.rows + pair * args.stride;
+    const auto row = *reinterpret_cast<const volatile std::int32_t*>(args.mailbox.rows + pair);
+    return args.mailbox.outputs + static_cast<std::int64_t>(row) * args.out.width;
 }
 
+/// block.x: columns, block.y: tokens. The reads of the host's outputs are plain, a line a warp: they come
+/// after the host's reply, whose fence makes them see what the host wrote before it.
 __global__ void __launch_bounds__(kThreads) combine_kernel(const CombineArgs args) {
     await_previous();
+    __shared__ const float* outputs[kMostUsed];
     const std::int64_t token = blockIdx.y;
     const bool missing = args.counters.missing != nullptr && args.counters.missing[args.layer] > 0;
     const bool times = missing && args.counters.times != nullptr && blockIdx.x == 0 && threadIdx.x == 0;
@@ -47,17 +51,22 @@ __global__ void __launch_bounds__(kThreads) combine_kernel(const CombineArgs arg
     }
     const std::uint64_t begin = nanoseconds_now();
     const int column = static_cast<int>(blockIdx.x * kThreads + threadIdx.x);
-    if (column >= args.out.width) return;
     const std::int64_t first = token * args.used;
+    if (missing) {
+        if (threadIdx.x < args.used) outputs[threadIdx.x] = output_of(args, first + threadIdx.x);
+        __syncthreads();
+    }
+    if (column >= args.out.width) return;
     float sum = 0.0f;
-    if (!missing) {
+    if (missing) {
+#pragma unroll 8
+        for (int rank = 0; rank < args.used; ++rank)
+            sum = __fmaf_rn(args.weights[first + rank], outputs[rank][column], sum);
+    } else {
 #pragma unroll 8
         for (int rank = 0; rank < args.used; ++rank)
             sum =
                 __fmaf_rn(args.weights[first + rank], args.rows[(first + rank) * args.stride + column], sum);
-    } else {
-        for (int rank = 0; rank < args.used; ++rank)
-            sum = __fmaf_rn(args.weights[first + rank], value_of(args, first + rank, column), sum);
     }
     if (args.shared != nullptr) {
         const float value = args.shared[token * args.out.stride + column];

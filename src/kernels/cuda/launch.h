@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <cuda_runtime.h>
 #include <string_view>
 #include <utility>
@@ -10,6 +11,13 @@ namespace coterie::cuda {
 
 /// Whether the current GPU can start a kernel before the one ahead of it has ended (compute capability 9.0).
 bool overlaps_launches();
+
+/// Whether it multiplies matrices of binary16 (compute capability 8.0).
+bool has_half_matrices();
+
+/// Of shared memory, for one block; not more than leaves room for a second block.
+std::uint64_t most_shared_bytes();
+inline constexpr std::size_t kSharedWithoutAsking = 48 * 1024;
 
 struct LaunchShape {
     dim3 grid;
@@ -32,6 +40,11 @@ void launch(std::string_view name, void (*kernel)(Parameters...), const LaunchSh
     config.stream = stream;
     config.attrs = &attribute;
     config.numAttrs = overlaps_launches() ? 1 : 0;
+    if (shape.shared_bytes > kSharedWithoutAsking) {
+        check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                   static_cast<int>(shape.shared_bytes)),
+              name);
+    }
     check(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...), name);
 }
 

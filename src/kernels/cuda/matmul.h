@@ -32,14 +32,19 @@ struct MatmulArgs {
     Activations x;
 };
 
+/// A value of `slots`: the device reads the pair's expert over the link, where it lies in the host's memory.
+inline constexpr std::uint64_t kOnHost = 1;
+
 /// Products of experts, each (token, expert) pair with its own weights: out[(m * pairs + p) * out_stride +
 /// r], for matrices m of one type and shape (gate and up, or down). Pairs without a slot are left out.
 struct ExpertMatmulArgs {
-    const std::uint64_t* slots = nullptr;   ///< [pairs]: address of the pair's expert, 0: not on this device
+    const std::uint64_t* slots = nullptr;  ///< [pairs]: address of the pair's expert; 0: left out; or kOnHost
     const std::int32_t* experts = nullptr;  ///< [pairs]: for scales and biases
     std::uint64_t offsets[2] = {};          ///< [matrices]: of the matrix in a slot
-    const float* scales[2] = {};            ///< [matrices][experts] or null
-    const float* biases[2] = {};            ///< [matrices][experts][rows] or null
+    const std::uint64_t* hosts[2] =
+        {};  ///< [matrices][experts]: addresses for kOnHost, which sorted pairs never have
+    const float* scales[2] = {};  ///< [matrices][experts] or null
+    const float* biases[2] = {};  ///< [matrices][experts][rows] or null
     int matrices = 1;
     /// `slots` were written before the kernel that goes ahead of this one, so weights may be asked for early.
     bool slots_known = false;
@@ -62,6 +67,7 @@ struct ExpertGateArgs {
     const std::uint64_t* slots = nullptr;
     const std::int32_t* experts = nullptr;
     std::uint64_t offsets[2] = {};  ///< gate, up
+    const std::uint64_t* hosts[2] = {};
     const float* scales[2] = {};
     const float* biases[2] = {};
     std::int32_t pairs = 0;
@@ -88,7 +94,8 @@ struct MatmulKernels {
 /// Null where the type has no product. Throws Internal where a launch fails.
 const MatmulKernels* matmul_kernels(DataType type);
 
-/// What the base addresses of weights must be a multiple of.
+/// What the base addresses of weights must be a multiple of; bytes up to the next multiple behind their end
+/// can be read.
 inline constexpr std::uint64_t kWeightAlignment = 16;
 
 }  // namespace coterie::cuda

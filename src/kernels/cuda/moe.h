@@ -65,8 +65,17 @@ struct StepCounters {
     HandOffTimes* times = nullptr;        ///< or null
 };
 
+inline constexpr std::int32_t kMostExperts = 1024;
+inline constexpr std::int32_t kMostUsed = 32;
+
+/// How many of a token's missing experts the device reads over the link itself: those of the best ranks. The
+/// host computes the others at the same time.
+struct LinkShare {
+    std::uint8_t of[kMostUsed + 1] = {};  ///< by the number of missing experts
+};
+
 struct RouteArgs {
-    cpu::Routing routing;  ///< at most kMostExperts experts, of which at most 32 are used
+    cpu::Routing routing;  ///< at most kMostExperts experts, of which at most kMostUsed are used
     std::int32_t layer = 0;
     std::int32_t tokens = 0;
     std::int32_t max_tokens = 0;    ///< of the mailbox's routing
@@ -76,13 +85,13 @@ struct RouteArgs {
     const std::uint64_t* residents = nullptr;  ///< [experts]: address of the expert's slot, 0: none
     std::int32_t* experts = nullptr;           ///< [tokens][used]
     float* weights = nullptr;                  ///< [tokens][used]
-    std::uint64_t* slots = nullptr;            ///< [tokens][used]
-    Activations x;                             ///< of the layer
+    std::uint64_t* slots = nullptr;            ///< [tokens][used], for expert products (matmul.h)
+    LinkShare link;
+    Activations x;  ///< of the layer
     std::int32_t columns = 0;
     StepCounters counters;
     Mailbox mailbox;
 };
-inline constexpr std::int32_t kMostExperts = 1024;
 void route(const RouteArgs& args, StreamHandle stream);
 
 /// out[t] = the sum over ranks of fma(weight, expert's row, out), from +0, then the shared expert's row,

@@ -3,6 +3,7 @@
 #include "kernels/cuda/device/timer.cuh"
 #include "kernels/cuda/device/transcendental.cuh"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/matmul.h"
 #include "kernels/cuda/moe.h"
 
 // A block a token; its first warp routes, all of it hands the token over where experts are missing.
@@ -16,8 +17,8 @@ struct RouteShared {
     float probabilities[kMostExperts];
     float scores[kMostExperts];
     float group_scores[kMostExperts / 2];
-    std::int32_t chosen[32];
-    float weights[32];
+    std::int32_t chosen[kMostUsed];
+    float weights[kMostUsed];
     int missing;
 };
 
@@ -187,18 +188,22 @@ __device__ void publish(const RouteArgs& args, std::int64_t token, RouteShared& 
     const std::int64_t routed =
         (static_cast<std::int64_t>(args.layer) * args.max_tokens + token) * used + rank;
     bool misses = false;
+    std::uint64_t slot = 0;
     if (rank < used) {
         const std::int64_t pair = token * used + rank;
         const std::int32_t expert = shared.chosen[rank];
-        const std::uint64_t slot = args.residents[expert];
+        slot = args.residents[expert];
         args.experts[pair] = expert;
         args.weights[pair] = shared.weights[rank];
-        args.slots[pair] = slot;
         args.counters.experts[routed] = expert;
         args.counters.weights[routed] = shared.weights[rank];
         misses = slot == 0;
     }
-    const int count = __popc(__ballot_sync(kFullWarp, misses));
+    const unsigned missing = __ballot_sync(kFullWarp, misses);
+    const int linked = args.link.of[__popc(missing)];
+    if (misses && __popc(missing & ((1u << rank) - 1)) < linked) slot = kOnHost;
+    if (rank < used) args.slots[token * used + rank] = slot;
+    const int count = __popc(missing) - linked;
     // Of several tokens any may have misses, and the host then looks at all of them.
     if (rank < used && (count > 0 || args.tokens > 1)) args.mailbox.experts[routed] = shared.chosen[rank];
     if (rank == 0) shared.missing = count;

@@ -10,11 +10,19 @@ namespace {
 
 constexpr int kNormThreads = 1024;
 constexpr int kRowThreads = 256;
+constexpr int kEarlyGroups = 4;  ///< of a warp, whose weights are read before the kernel ahead has ended
 
 /// One block a run. The sum of squares is one warp's: its lanes are the law's.
 __global__ void __launch_bounds__(kNormThreads) norm_kernel(const NormArgs args) {
-    await_previous();
     extern __shared__ float values[];
+    constexpr int kWarps = kNormThreads / 32;
+    float early[kEarlyGroups];
+#pragma unroll
+    for (int k = 0; k < kEarlyGroups; ++k) {
+        const int i = 32 * (warp_index() + k * kWarps) + lane_index();
+        early[k] = i < args.run ? args.weight[i] : 0.0f;
+    }
+    await_previous();
     __shared__ float factor;
     const std::int64_t begin = blockIdx.y * args.x.stride + blockIdx.x * args.run;
     for (int i = static_cast<int>(threadIdx.x); i < args.run; i += kNormThreads) {
@@ -33,10 +41,13 @@ __global__ void __launch_bounds__(kNormThreads) norm_kernel(const NormArgs args)
     }
     __syncthreads();
     const float r = factor;
-    for (int g = warp_index(); 32 * g < args.run; g += kNormThreads / 32) {
+#pragma unroll kEarlyGroups
+    for (int k = 0; 32 * (warp_index() + k * kWarps) < args.run; ++k) {
+        const int g = warp_index() + k * kWarps;
         const int i = 32 * g + lane_index();
         const bool inside = i < args.run;
-        const float value = inside ? __fmul_rn(__fmul_rn(values[i], r), args.weight[i]) : 0.0f;
+        const float weight = k < kEarlyGroups ? early[k] : inside ? args.weight[i] : 0.0f;
+        const float value = inside ? __fmul_rn(__fmul_rn(values[i], r), weight) : 0.0f;
         if (inside) args.out[begin + i] = value;
         if (args.quantised.quants != nullptr) store_group(args.quantised, blockIdx.y, g, value);
     }

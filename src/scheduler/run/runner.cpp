@@ -58,7 +58,11 @@ bool Runner::step() {
     const std::vector<Work> work = collect_work();
     if (work.empty()) return false;
     std::vector<PlannedSlice> plan =
-        plan_step(work, {.batch = engine_.batch(), .prompt_chunk = chunk_.tokens()}, steps_++);
+        plan_step(work,
+                  {.batch = engine_.device() != nullptr ? engine_.window() : engine_.batch(),
+                   .prompt_chunk = chunk_.tokens(),
+                   .grid = engine_.prompt_grid()},
+                  steps_++);
     make_room(plan);
     if (!plan.empty()) compute(plan);
     return true;
@@ -195,7 +199,7 @@ std::vector<Work> Runner::collect_work() {
                 if (at > length) tokens = std::min(tokens, at - length);
             }
         }
-        work.push_back({number(*slot), tokens, job.answering() && job.lacking() == 1});
+        work.push_back({number(*slot), tokens, job.answering() && job.lacking() == 1, length});
     }
     return work;
 }
@@ -227,8 +231,8 @@ void Runner::compute(const std::vector<PlannedSlice>& plan) {
     const SteadyTime now = std::chrono::steady_clock::now();
     for (const auto& [job, reason] : done_) {
         if (job->over()) continue;
+        Counters::add(counters_.finished, 1);  // before its reader can know
         job->finish(reason, now);
-        Counters::add(counters_.finished, 1);
     }
     for (Slot& slot : slots_) {
         if (slot.job && slot.job->over()) release(slot);
@@ -237,8 +241,8 @@ void Runner::compute(const std::vector<PlannedSlice>& plan) {
 
 void Runner::fail_job(Job& job, const Error& error) {
     if (job.over()) return;
-    job.fail(error.code(), error.what());
     Counters::add(counters_.failed, 1);
+    job.fail(error.code(), error.what());
 }
 
 void Runner::run_step() {

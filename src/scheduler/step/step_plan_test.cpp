@@ -28,6 +28,40 @@ TEST(PlanStep, SharesAStepAmongPromptsAndGivesTheRestToTheFirst) {
                 ElementsAre(PlannedSlice{0, 190}, PlannedSlice{1, 10}, PlannedSlice{2, 100}));
 }
 
+TEST(PlanStep, EndsPartsOfPromptsOnTheGrid) {
+    const StepLimits limits{.batch = 512, .prompt_chunk = 20, .grid = 64};
+    EXPECT_THAT(plan_step(std::vector<Work>{{0, 2000, false, 37}}, limits, 0),
+                ElementsAre(PlannedSlice{0, 512 - 37}));
+    EXPECT_THAT(plan_step(std::vector<Work>{{0, 100, false, 37}}, limits, 0),
+                ElementsAre(PlannedSlice{0, 100}));
+    const std::vector<Work> beside = {{0, 2000, false, 60}, {1, 1, true}};
+    EXPECT_THAT(plan_step(beside, limits, 0), ElementsAre(PlannedSlice{1, 1}, PlannedSlice{0, 4}));
+    const std::vector<Work> whole = {{0, 2000, false, 64}, {1, 1, true}};
+    EXPECT_THAT(plan_step(whole, limits, 0), ElementsAre(PlannedSlice{1, 1}, PlannedSlice{0, 64}));
+    const std::vector<Work> many = {{0, 500, false}, {1, 500, false}, {2, 500, false}};
+    EXPECT_THAT(plan_step(many, {.batch = 150, .prompt_chunk = 20, .grid = 64}, 0),
+                ElementsAre(PlannedSlice{0, 64}, PlannedSlice{1, 64}));
+}
+
+TEST(PlanStep, PromptsEndForAnyGridAndBatch) {
+    for (std::int64_t batch : {1, 5, 64, 100, 257}) {
+        std::vector<Work> work = {{0, 300, false, 11}, {1, 70, false, 64}, {2, 129, false, 0}};
+        for (int step = 0; !work.empty(); ++step) {
+            ASSERT_LT(step, 600);
+            for (const PlannedSlice& slice :
+                 plan_step(work, {.batch = batch, .prompt_chunk = 3, .grid = 64}, 0)) {
+                for (Work& one : work) {
+                    if (one.slot != slice.slot) continue;
+                    one.tokens -= slice.tokens;
+                    one.position += slice.tokens;
+                    EXPECT_TRUE(batch < 64 || one.tokens == 0 || one.position % 64 == 0);
+                }
+            }
+            std::erase_if(work, [](const Work& one) { return one.tokens == 0; });
+        }
+    }
+}
+
 TEST(PlanStep, LetsEveryAnswerHaveItsTurnWhereAStepIsTooSmall) {
     const std::vector<Work> work = {{0, 1, true}, {1, 1, true}, {2, 1, true}};
     std::set<int> served;

@@ -15,6 +15,6 @@ void add_messages(Router& router, Service& service);  ///< /v1/messages, as Anth
 void add_tokens(Router& router, Service& service);    ///< /tokenize, /detokenize, /apply-template
 void add_state(Router& router, Service& service);     ///< /props, /slots
 void add_metrics(Router& router, Service& service);   ///< /metrics
-void add_cache(Router& router, Service& service);     ///< /cache: what the page shows
+void add_cache(Router& router, Service& service);     ///< /cache, /plan: what the page shows
 
 }  // namespace coterie::server

@@ -21,12 +21,15 @@ std::optional<HttpResponse> page_response(const HttpRequest& request) {
     if (const auto asset = find_asset(front ? "/index.html" : request.path)) {
         HttpResponse response{.content_type = std::string(asset->content_type),
                               .body = std::string(asset->bytes)};
-        // Nothing but its own files: no text of a model can make the page load or send anything.
-        response.headers = {{"Content-Security-Policy",
-                             "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-                             "frame-ancestors 'none'; base-uri 'none'; form-action 'none'"},
-                            {"Referrer-Policy", "no-referrer"},
-                            {"Cache-Control", front ? "no-cache" : "max-age=31536000, immutable"}};
+        // Nothing but its own files, and no HTML that was not sanitised: no text of a model can make the page
+        // load, run or send anything.
+        response.headers = {
+            {"Content-Security-Policy",
+             "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+             "connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; "
+             "require-trusted-types-for 'script'; trusted-types dompurify"},
+            {"Referrer-Policy", "no-referrer"},
+            {"Cache-Control", front ? "no-cache" : "max-age=31536000, immutable"}};
         return response;
     }
     if (!front) return std::nullopt;

@@ -17,6 +17,18 @@ cuda::CachePages CudaOps::cache_of(int layer) const {
             .values = {values.offset, values.row_bytes, values.head_bytes, types.value_type}};
 }
 
+/// Full cells on tensor cores where heads and cache allow it, all other rows by the law.
+void CudaOps::prompt_attention(cuda::AttentionArgs args) const {
+    const cuda::PromptCells cells = view_.block->cells();
+    if (cells.count > 0 && cuda::attends_in_cells(args)) {
+        cuda::attention_of_cells(args, cells, handle());
+        if (cells.count * kPageTokens == view_.tokens) return;
+    } else {
+        args.places.in_cells = nullptr;
+    }
+    cuda::prompt_attention(args, handle());
+}
+
 void CudaOps::attention(int layer, const models::Attention& attention, Value queries, Value keys,
                         Value values, Value out) {
     flush_add();
@@ -50,7 +62,6 @@ void CudaOps::attention(int layer, const models::Attention& attention, Value que
     }
     inputs.places = view_.block->places();
     inputs.cache = cache_of(layer);
-    cuda::store_attention_inputs(inputs, handle());
     head_work(queries) = {};
     head_work(keys) = {};
 
@@ -77,9 +88,12 @@ void CudaOps::attention(int layer, const models::Attention& attention, Value que
     }
     const std::int64_t floats = view_.tokens * attention.heads * args.pages * (attention.value_width + 2);
     args.partials = view_.tokens <= kWindowTokens && floats <= partial_floats_ ? partials_ : nullptr;
-    if (view_.tokens > kWindowTokens) return cuda::prompt_attention(args, handle());
+    if (view_.tokens > kWindowTokens) {
+        cuda::store_attention_inputs(inputs, handle());
+        return prompt_attention(args);
+    }
     args.arrivals = arrivals_;
-    cuda::attention(args, handle());
+    cuda::attention_of_step(inputs, args, handle());
 }
 
 }  // namespace coterie::engine

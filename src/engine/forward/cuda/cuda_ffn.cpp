@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <chrono>
 
 #include "engine/forward/cuda/cuda_ops.h"
 
@@ -11,6 +12,8 @@ using models::Value;
 
 /// Rows of one launch of an operation whose grid counts them in its second dimension.
 constexpr std::int64_t kRowsOfLaunch = 65535;
+
+constexpr int kTimedRounds = 7;
 
 bool quantised(DataType type) { return traits(type).uses_quantised_activation; }
 
@@ -70,6 +73,7 @@ void CudaOps::run_router(int layer, const models::MoeFfn& ffn, Buffer& x) {
     args.experts = chosen_;
     args.weights = weights_;
     args.slots = slots_;
+    args.link = parts_.link.share(layer, view_.tokens);
     args.x = inputs(x, quantised(ffn.gate.type) || quantised(ffn.up.type));
     args.columns = static_cast<std::int32_t>(x.width);
     args.counters = counters();
@@ -118,12 +122,14 @@ void CudaOps::set_matrix(const models::ExpertMatrix& weight, std::uint64_t offse
 }
 
 /// In one kernel.
-void CudaOps::run_gate_up(const models::MoeFfn& ffn, Buffer& x, const Buffer& hidden) {
+void CudaOps::run_gate_up(int layer, const models::MoeFfn& ffn, Buffer& x, const Buffer& hidden) {
     cuda::ExpertGateArgs args;
     args.slots = slots_;
     args.experts = chosen_;
     set_matrix(ffn.gate, 0, 0, args);
     set_matrix(ffn.up, static_cast<std::uint64_t>(ffn.gate.bytes_per_expert()), 1, args);
+    args.hosts[0] = parts_.link.addresses(layer).gate;
+    args.hosts[1] = parts_.link.addresses(layer).up;
     args.pairs = static_cast<std::int32_t>(view_.tokens * ffn.routing.used);
     args.pairs_per_input = static_cast<std::int32_t>(ffn.routing.used);
     args.activation = gate_of(ffn.activation);
@@ -135,29 +141,32 @@ void CudaOps::run_gate_up(const models::MoeFfn& ffn, Buffer& x, const Buffer& hi
 }
 
 /// One after the other, for sorted pairs and for types that differ or have no kernel for both.
-void CudaOps::run_gate_and_up(const models::MoeFfn& ffn, Buffer& x, const Buffer& hidden,
+void CudaOps::run_gate_and_up(int layer, const models::MoeFfn& ffn, Buffer& x, const Buffer& hidden,
                               const cuda::SortedPairs& sorted) {
     const auto pairs = static_cast<std::int32_t>(view_.tokens * ffn.routing.used);
     float* up = hidden.data + pairs * hidden.stride;
-    const auto multiply_one = [&](const models::ExpertMatrix& weight, std::uint64_t offset, float* out) {
+    const auto multiply_one = [&](const models::ExpertMatrix& weight, std::uint64_t offset,
+                                  const std::uint64_t* host, float* out) {
         cuda::ExpertMatmulArgs args;
         args.slots = slots_;
         args.experts = chosen_;
         args.pairs = pairs;
         args.pairs_per_input = static_cast<std::int32_t>(ffn.routing.used);
         set_matrix(weight, offset, 0, args);
+        args.hosts[0] = host;
         args.x = inputs(x, quantised(weight.type));
         args.out = out;
         args.out_stride = hidden.stride;
         args.sorted = sorted;
         cuda::matmul_kernels(weight.type)->expert_matmul(args, handle());
     };
-    multiply_one(ffn.gate, 0, hidden.data);
-    multiply_one(ffn.up, static_cast<std::uint64_t>(ffn.gate.bytes_per_expert()), up);
+    const LinkPath::Addresses hosts = parts_.link.addresses(layer);
+    multiply_one(ffn.gate, 0, hosts.gate, hidden.data);
+    multiply_one(ffn.up, static_cast<std::uint64_t>(ffn.gate.bytes_per_expert()), hosts.up, up);
     gate_experts(ffn, hidden, pairs);
 }
 
-void CudaOps::run_experts(const models::MoeFfn& ffn, Buffer& x) {
+void CudaOps::run_experts(int layer, const models::MoeFfn& ffn, Buffer& x) {
     const auto pairs = static_cast<std::int32_t>(view_.tokens * ffn.routing.used);
     const cuda::SortedPairs sorted = sort_pairs(ffn.routing);
     const auto down_offset =
@@ -169,9 +178,9 @@ void CudaOps::run_experts(const models::MoeFfn& ffn, Buffer& x) {
     const bool fused = sorted.order == nullptr && ffn.gate.type == ffn.up.type &&
                        cuda::matmul_kernels(ffn.gate.type)->expert_gate_up != nullptr;
     if (fused) {
-        run_gate_up(ffn, x, hidden);
+        run_gate_up(layer, ffn, x, hidden);
     } else {
-        run_gate_and_up(ffn, x, hidden, sorted);
+        run_gate_and_up(layer, ffn, x, hidden, sorted);
     }
     cuda::ExpertMatmulArgs down;
     down.sorted = sorted;
@@ -180,10 +189,37 @@ void CudaOps::run_experts(const models::MoeFfn& ffn, Buffer& x) {
     down.pairs = pairs;
     down.slots_known = fused;
     set_matrix(ffn.down, down_offset, 0, down);
+    down.hosts[0] = parts_.link.addresses(layer).down;
     down.x = {hidden.data, hidden.stride, hidden.quantised};
     down.out = expert_rows_;
     down.out_stride = expert_row_stride_;
     cuda::matmul_kernels(ffn.down.type)->expert_matmul(down, handle());
+}
+
+double CudaOps::seconds_per_linked_expert(int layer, const StepBlock& block) {
+    const models::MoeFfn& ffn = *parts_.list.experts[static_cast<std::size_t>(layer)];
+    const std::int64_t used = ffn.routing.used;
+    const auto pairs = static_cast<std::size_t>(used);
+    const auto slots = parts_.device.allocate_pinned(pairs * sizeof(std::uint64_t));
+    const auto chosen = parts_.device.allocate_pinned(pairs * sizeof(std::int32_t));
+    std::fill_n(reinterpret_cast<std::uint64_t*>(slots->span().data()), pairs, cuda::kOnHost);
+    parts_.stream.copy_to_device(device_address(slots_), slots->span());
+    begin({&block, 1, 0, false, 1});
+    std::vector<double> seconds;
+    for (std::int64_t round = 0; round < kTimedRounds; ++round) {
+        for (std::int64_t i = 0; i < used; ++i)  // others each round: none is in a cache
+            reinterpret_cast<std::int32_t*>(chosen->span().data())[i] =
+                static_cast<std::int32_t>((round * used + i) % ffn.routing.experts);
+        parts_.stream.copy_to_device(device_address(chosen_), chosen->span());
+        parts_.stream.synchronise();
+        const auto start = std::chrono::steady_clock::now();
+        run_experts(layer, ffn, buffer(parts_.model.residual));
+        parts_.stream.synchronise();
+        const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+        seconds.push_back(took.count() / static_cast<double>(used));
+    }
+    std::nth_element(seconds.begin(), seconds.begin() + kTimedRounds / 2, seconds.end());
+    return seconds[kTimedRounds / 2];
 }
 
 void CudaOps::moe_ffn(int layer, const models::MoeFfn& ffn, Value x, Value out) {
@@ -193,7 +229,7 @@ void CudaOps::moe_ffn(int layer, const models::MoeFfn& ffn, Value x, Value out) 
     Buffer& to = buffer(out);
     if (before_experts_) before_experts_(layer);
     run_router(layer, ffn, from);
-    run_experts(ffn, from);
+    run_experts(layer, ffn, from);
     if (after_experts_) after_experts_(layer);
     if (ffn.shared) run_ffn(*ffn.shared, ffn.activation, from, shared_rows_, to.stride);
     if (ffn.shared_gate) {

@@ -26,6 +26,9 @@ constexpr std::uint64_t kReserve = std::uint64_t{512}
 /// same RAM.
 constexpr std::uint64_t kUploadsPerToken = 2;
 
+/// From a layer's router to the CPU's start and back, beside the work: docs/benchmarks.md.
+constexpr double kHandOffSeconds = 15e-6;
+
 double seconds_since(std::chrono::steady_clock::time_point start) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -69,7 +72,7 @@ void check_sizes(const models::Model& model, const WeightList& list) {
         if (ffn == nullptr) continue;
         const std::uint64_t up = static_cast<std::uint64_t>(ffn->gate.bytes_per_expert());
         const std::uint64_t down = up + static_cast<std::uint64_t>(ffn->up.bytes_per_expert());
-        if (ffn->routing.experts > cuda::kMostExperts || ffn->routing.used > 32 ||
+        if (ffn->routing.experts > cuda::kMostExperts || ffn->routing.used > cuda::kMostUsed ||
             up % cuda::kWeightAlignment != 0 || down % cuda::kWeightAlignment != 0) {
             fail(ErrorCode::Unsupported,
                  "{}: the GPU's kernels do not take {} experts of {} and {} bytes, {} used",
@@ -100,6 +103,7 @@ class CudaForward final : public DeviceForward {
     bool has_experts() const { return !catalog_.empty(); }
     void make_cache(std::uint64_t budget);
     void preload();
+    void measure_misses();
     CudaOps::StepView view_of(const Step& step, const StepBlock& block) const;
     void run_window(const CudaOps::StepView& view);
     void run_long(const Step& step, const CudaOps::StepView& view, bool streams);
@@ -126,6 +130,7 @@ class CudaForward final : public DeviceForward {
     std::optional<DeviceArena> arena_;
     std::optional<HostMailbox> mailbox_;
     std::optional<ResidentTable> residents_;
+    std::optional<LinkPath> link_;
     std::optional<StepBlock> window_block_;
     std::optional<StepBlock> long_block_;
     std::optional<CudaOps> ops_;
@@ -169,7 +174,8 @@ CudaForward::CudaForward(const models::Model& model, ExpertPass& pass, DeviceFor
     const std::int64_t width = model.config.embedding;
     mailbox_.emplace(*device_, list_, options_.max_tokens, width, some_expert_reads_values(list_));
     residents_.emplace(*device_, *arena_, list_);
-    ops_.emplace(CudaOps::Parts{*device_, *stream_, model_, list_, *weights_, *mailbox_, *residents_},
+    link_.emplace(*device_, *arena_, list_, !registrations_.empty());
+    ops_.emplace(CudaOps::Parts{*device_, *stream_, model_, list_, *weights_, *mailbox_, *residents_, *link_},
                  *arena_, options_.max_tokens, kLogitsRows, options_.context);
     const std::int64_t page_stride = pages_for(options_.context) + 1;
     const auto shape = [&](std::int64_t tokens, std::int64_t sequences) {
@@ -177,7 +183,7 @@ CudaForward::CudaForward(const models::Model& model, ExpertPass& pass, DeviceFor
     };
     window_block_.emplace(*device_, *arena_, shape(kWindowTokens, kWindowTokens));
     long_block_.emplace(*device_, *arena_, shape(options_.max_tokens, kMostSequences));
-    server_.emplace(list_, *mailbox_, *residents_, pass, options_.max_tokens, width);
+    server_.emplace(list_, *mailbox_, *residents_, *link_, pass, options_.max_tokens, width);
     logits_host_ = device_->allocate_pinned(
         static_cast<std::uint64_t>(kLogitsRows * model.config.vocabulary) * sizeof(float));
     use_.workspace_bytes = arena_->bytes();
@@ -193,6 +199,7 @@ CudaForward::CudaForward(const models::Model& model, ExpertPass& pass, DeviceFor
     if (has_experts()) {
         make_cache(budget - used);
         prompt_stream_.emplace(*device_, catalog_);
+        measure_misses();
     }
 }
 
@@ -227,6 +234,21 @@ void CudaForward::make_cache(std::uint64_t budget) {
         use_.slot_bytes += static_cast<std::uint64_t>(cache_->slots(0, layer)) * catalog_.layout(layer).bytes;
     }
     preload();
+}
+
+/// What the two ways to a missing expert cost here, so that each layer's misses go where they end first.
+void CudaForward::measure_misses() {
+    if (options_.miss_costs) return link_->set_costs(*options_.miss_costs);
+    for (int layer = 0; layer < catalog_.layers(); ++layer) {
+        if (link_->addresses(layer).gate == nullptr) continue;
+        const MissCosts costs{.link = ops_->seconds_per_linked_expert(layer, *window_block_),
+                              .cpu = server_->seconds_per_expert(layer),
+                              .hand_off = kHandOffSeconds};
+        link_->set_costs(costs);
+        log::debug("{}: a missing expert takes {:.0f} us over the link, {:.0f} us on the CPU",
+                   device_->info().name, 1e6 * costs.link, 1e6 * costs.cpu);
+        return;
+    }
 }
 
 /// The profile's experts, hottest first, and then whatever there is room for.
@@ -292,8 +314,9 @@ void CudaForward::step(const Step& step) {
     StepBlock& block = window ? *window_block_ : *long_block_;
     block.write(step, ++number_, model_.token_embedding, ropes_);
     const bool learns = tokens <= kLearningTokens && options_.learning == expert_cache::Learning::On;
-    const bool streams =
-        !window && tokens > kLearningTokens && prompt_stream_ && prompt_stream_->begin(*cache_);
+    if (cache_) residents_->refresh(*cache_, *stream_);
+    const bool streams = !window && tokens > kLearningTokens && prompt_stream_ && !residents_->complete() &&
+                         prompt_stream_->begin(*cache_);
     std::optional<expert_cache::CacheStep> cache_step;
     try {
         if (cache_) {

@@ -8,6 +8,7 @@
 
 #include "engine/forward/cuda/device_weights.h"
 #include "engine/forward/cuda/host_mailbox.h"
+#include "engine/forward/cuda/link_path.h"
 #include "engine/forward/cuda/resident_table.h"
 #include "engine/forward/cuda/step_block.h"
 #include "kernels/cuda/matmul.h"
@@ -36,6 +37,7 @@ class CudaOps final : public models::LayerOps {
         const DeviceWeights& weights;
         const HostMailbox& mailbox;
         const ResidentTable& residents;
+        const LinkPath& link;
     };
     CudaOps(const Parts& parts, DeviceArena& arena, std::int64_t max_tokens, std::int64_t logits_rows,
             std::int64_t context);
@@ -66,6 +68,8 @@ class CudaOps final : public models::LayerOps {
     const cuda::HandOffTimes* hand_off_times() const { return times_; }
     const float* logits_buffer() const { return logits_; }
     std::int64_t logits_rows() const { return logits_rows_; }
+    /// Times experts that are read over the link, as many at once as a token uses; of one, on an idle device.
+    double seconds_per_linked_expert(int layer, const StepBlock& block);
     /// Zeroes the counters of a step; queued before its first layer.
     void queue_begin();
     void queue_finish();
@@ -125,6 +129,7 @@ class CudaOps final : public models::LayerOps {
         return {view_.block->number(), missing_, routed_, routed_experts_, routed_weights_, times_};
     }
     cuda::CachePages cache_of(int layer) const;
+    void prompt_attention(cuda::AttentionArgs args) const;
 
     void settle(models::Value value);
     void flush_add();
@@ -136,12 +141,12 @@ class CudaOps final : public models::LayerOps {
     void run_ffn(const models::DenseFfn& ffn, models::FfnActivation activation, Buffer& x, float* out,
                  std::int64_t out_stride);
     void run_router(int layer, const models::MoeFfn& ffn, Buffer& x);
-    void run_experts(const models::MoeFfn& ffn, Buffer& x);
+    void run_experts(int layer, const models::MoeFfn& ffn, Buffer& x);
     /// The chosen pairs by expert where that pays: a prompt's, of which experts have several each.
     cuda::SortedPairs sort_pairs(const cpu::Routing& routing);
     void gate_experts(const models::MoeFfn& ffn, const Buffer& hidden, std::int64_t pairs);
-    void run_gate_up(const models::MoeFfn& ffn, Buffer& x, const Buffer& hidden);
-    void run_gate_and_up(const models::MoeFfn& ffn, Buffer& x, const Buffer& hidden,
+    void run_gate_up(int layer, const models::MoeFfn& ffn, Buffer& x, const Buffer& hidden);
+    void run_gate_and_up(int layer, const models::MoeFfn& ffn, Buffer& x, const Buffer& hidden,
                          const cuda::SortedPairs& sorted);
     /// Where a weight's matrices stand in slots, its shape, scales and biases.
     template <typename Args>

@@ -16,6 +16,7 @@
 namespace coterie::engine {
 namespace {
 
+constexpr int kTimedExperts = 15;
 constexpr int kPollsPerCheck = 1 << 14;
 
 void pause() {
@@ -27,10 +28,11 @@ void pause() {
 }  // namespace
 
 MissServer::MissServer(const WeightList& list, const HostMailbox& mailbox, const ResidentTable& residents,
-                       ExpertPass& pass, std::int64_t max_tokens, std::int64_t width)
+                       const LinkPath& link, ExpertPass& pass, std::int64_t max_tokens, std::int64_t width)
     : list_(list),
       mailbox_(mailbox),
       residents_(residents),
+      link_(link),
       pass_(pass),
       max_tokens_(max_tokens),
       width_(width),
@@ -43,6 +45,7 @@ MissServer::MissServer(const WeightList& list, const HostMailbox& mailbox, const
         used = std::max(used, ffn->routing.used);
     }
     counts_.resize(static_cast<std::size_t>(experts + 1));
+    handed_.resize(static_cast<std::size_t>(max_tokens * used));
     plan_.jobs.reserve(static_cast<std::size_t>(experts));
     plan_.tokens.reserve(static_cast<std::size_t>(max_tokens * used));
     plan_.per_token = 0;
@@ -72,6 +75,25 @@ void MissServer::serve(std::uint64_t number, std::int64_t tokens, expert_cache::
     }
 }
 
+double MissServer::seconds_per_expert(int layer) {
+    const models::MoeFfn& ffn = *list_.experts[static_cast<std::size_t>(layer)];
+    const ThreadPool::Awake awake(pass_.pool());
+    inputs_[0] = mailbox_.input(0, ffn.gate.columns);
+    plan_.tokens.assign(1, 0);
+    std::vector<double> seconds;
+    for (std::int64_t i = 0; i < kTimedExperts; ++i) {
+        const std::int64_t e = i % ffn.routing.experts;
+        plan_.jobs.assign(1, {static_cast<std::int32_t>(e), expert_tensor(ffn.gate, e),
+                              expert_tensor(ffn.up, e), expert_tensor(ffn.down, e), ffn.activation, 0, 1});
+        const auto start = std::chrono::steady_clock::now();
+        pass_.compute(cpu::kernels(), plan_, plan_.jobs, {inputs_.data(), 1}, mailbox_.view().outputs,
+                      width_);
+        seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    }
+    std::nth_element(seconds.begin(), seconds.begin() + kTimedExperts / 2, seconds.end());
+    return seconds[kTimedExperts / 2];
+}
+
 void MissServer::release() { *mailbox_.view().reply = std::numeric_limits<std::uint64_t>::max(); }
 
 void MissServer::recover() {
@@ -95,18 +117,27 @@ void MissServer::answer(int layer, std::int64_t tokens, expert_cache::ExpertCach
     statistics.cpu_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-/// The missing pairs of a layer, sorted by expert; the mailbox learns each pair's row.
+/// The pairs that the device left to the host: `kernels/cuda/route.cu`'s choice.
+void MissServer::mark_handed(int layer, std::span<const std::int32_t> experts,
+                             std::span<const std::uint64_t> slots, std::int64_t tokens) {
+    const auto missing = [&](std::int32_t expert) { return slots[static_cast<std::size_t>(expert)] == 0; };
+    const auto misses = std::count_if(experts.begin(), experts.end(), missing);
+    const cuda::LinkShare share = link_.share(layer, tokens);
+    int linked = tokens == 1 ? share.of[misses] : 0;
+    for (std::size_t pair = 0; pair < experts.size(); ++pair)
+        handed_[pair] = missing(experts[pair]) && --linked < 0;
+}
+
+/// The pairs of a layer that were handed over, sorted by expert; the mailbox learns each pair's row.
 void MissServer::plan(int layer, std::int64_t tokens) {
     const models::MoeFfn& ffn = *list_.experts[static_cast<std::size_t>(layer)];
     const std::int64_t used = ffn.routing.used;
     const std::span<const std::uint64_t> slots = residents_.host_layer(layer);
     const std::int32_t* experts = mailbox_.view().experts + layer * max_tokens_ * used;
-    const auto missing = [&](std::int64_t pair) {
-        return slots[static_cast<std::size_t>(experts[pair])] == 0;
-    };
+    mark_handed(layer, {experts, static_cast<std::size_t>(tokens * used)}, slots, tokens);
     std::fill(counts_.begin(), counts_.end(), 0);
     for (std::int64_t pair = 0; pair < tokens * used; ++pair) {
-        if (missing(pair)) ++counts_[static_cast<std::size_t>(experts[pair]) + 1];
+        if (handed(pair)) ++counts_[static_cast<std::size_t>(experts[pair]) + 1];
     }
     plan_.jobs.clear();
     for (std::int64_t e = 0; e < ffn.routing.experts; ++e) {
@@ -120,7 +151,7 @@ void MissServer::plan(int layer, std::int64_t tokens) {
     }
     plan_.tokens.resize(static_cast<std::size_t>(counts_[static_cast<std::size_t>(ffn.routing.experts)]));
     for (std::int64_t pair = 0; pair < tokens * used; ++pair) {
-        if (!missing(pair)) continue;
+        if (!handed(pair)) continue;
         const std::int64_t place = counts_[static_cast<std::size_t>(experts[pair])]++;
         plan_.tokens[static_cast<std::size_t>(place)] = static_cast<std::int32_t>(pair / used);
         mailbox_.view().rows[pair] = static_cast<std::int32_t>(place);

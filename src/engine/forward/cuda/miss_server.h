@@ -2,10 +2,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "base/thread_pool.h"
 #include "engine/forward/cuda/host_mailbox.h"
+#include "engine/forward/cuda/link_path.h"
 #include "engine/forward/cuda/resident_table.h"
 #include "engine/forward/device_forward.h"
 #include "engine/forward/expert_pass.h"
@@ -18,12 +20,14 @@ namespace coterie::engine {
 class MissServer {
   public:
     MissServer(const WeightList& list, const HostMailbox& mailbox, const ResidentTable& residents,
-               ExpertPass& pass, std::int64_t max_tokens, std::int64_t width);
+               const LinkPath& link, ExpertPass& pass, std::int64_t max_tokens, std::int64_t width);
 
     /// Returns when the device has finished step `number` of `tokens` rows. `check` is called now and then
     /// and throws where the device has failed. Throws Internal where an answer came too late.
     void serve(std::uint64_t number, std::int64_t tokens, expert_cache::ExpertCache* cache,
                const std::function<void()>& check, DeviceForwardStatistics& statistics);
+    /// Times one expert of one token; of a layer's, on an idle machine.
+    double seconds_per_expert(int layer);
     /// Lets a device that waits go on, with wrong results, so that it can be drained; then `recover`.
     void release();
     void recover();
@@ -32,10 +36,14 @@ class MissServer {
     void answer(int layer, std::int64_t tokens, expert_cache::ExpertCache* cache,
                 DeviceForwardStatistics& statistics);
     void plan(int layer, std::int64_t tokens);
+    void mark_handed(int layer, std::span<const std::int32_t> experts, std::span<const std::uint64_t> slots,
+                     std::int64_t tokens);
+    bool handed(std::int64_t pair) const { return handed_[static_cast<std::size_t>(pair)] != 0; }
 
     const WeightList& list_;
     const HostMailbox& mailbox_;
     const ResidentTable& residents_;
+    const LinkPath& link_;
     ExpertPass& pass_;
     const std::int64_t max_tokens_;
     const std::int64_t width_;
@@ -43,6 +51,7 @@ class MissServer {
     ExpertPlan plan_;
     std::vector<ActivationRow> inputs_;
     std::vector<std::int64_t> counts_;  ///< [experts + 1]
+    std::vector<std::uint8_t> handed_;  ///< [pairs]
 };
 
 }  // namespace coterie::engine

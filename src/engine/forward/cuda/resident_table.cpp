@@ -31,8 +31,11 @@ std::span<std::uint64_t> ResidentTable::edit(int layer) {
 void ResidentTable::refresh(const expert_cache::ExpertCache& cache, Stream& stream) {
     const std::uint32_t version = cache.version();
     if (fresh_ && version == version_) return;
+    complete_ = true;
     for (int layer = 0; layer + 1 < static_cast<int>(first_.size()); ++layer) {
-        if (!row(layer).empty()) cache.residents(0, layer, row(layer));
+        if (row(layer).empty()) continue;
+        cache.residents(0, layer, row(layer));
+        complete_ = complete_ && std::find(row(layer).begin(), row(layer).end(), 0u) == row(layer).end();
     }
     stream.copy_to_device(device_address(device_), host_->span());
     version_ = version;

@@ -18,6 +18,8 @@ class ResidentTable {
 
     /// Queues the copy where the cache's table has changed.
     void refresh(const expert_cache::ExpertCache& cache, Stream& stream);
+    /// Whether the device held every expert when the table was last refreshed.
+    bool complete() const { return complete_; }
     /// Names other addresses for one layer, for this step only: what a prompt streams.
     std::span<std::uint64_t> edit(int layer);
     void send_layer(int layer, Stream& stream);
@@ -36,6 +38,7 @@ class ResidentTable {
     std::uint64_t* device_ = nullptr;
     std::uint32_t version_ = 0;
     bool fresh_ = false;
+    bool complete_ = false;
 };
 
 }  // namespace coterie::engine

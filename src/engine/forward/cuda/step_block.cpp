@@ -18,6 +18,8 @@ StepBlock::StepBlock(CudaDevice& device, DeviceArena& arena, Shape shape) : shap
     positions_ = place(shape_.tokens, sizeof(std::int32_t));
     sequences_ = place(shape_.tokens, sizeof(std::int32_t));
     logits_rows_ = place(shape_.tokens, sizeof(std::int32_t));
+    cells_ = place(shape_.tokens / kPageTokens, sizeof(std::int32_t));
+    in_cells_ = place(shape_.tokens, 1);
     pages_ = place(shape_.sequences * shape_.page_stride, sizeof(std::uint32_t));
     for (const models::Rope* rope : shape_.ropes) {
         ropes_.push_back(
@@ -37,6 +39,8 @@ void StepBlock::write(const Step& step, std::uint64_t number, const models::Matr
              step.slices.size(), shape_.sequences);
     }
     *on_host<std::uint64_t>(0) = number;
+    cell_count_ = 0;
+    std::fill_n(on_host<std::uint8_t>(in_cells_), step.tokens.size(), std::uint8_t{0});
     for (std::size_t s = 0; s < step.slices.size(); ++s) {
         const StepSlice& slice = step.slices[s];
         const PageTable& pages = slice.state->pages();
@@ -48,6 +52,7 @@ void StepBlock::write(const Step& step, std::uint64_t number, const models::Matr
                 static_cast<std::int32_t>(slice.position + i);
             on_host<std::int32_t>(sequences_)[slice.first_row + i] = static_cast<std::int32_t>(s);
         }
+        mark_cells(slice);
     }
     for (std::size_t i = 0; i < step.logits_rows.size(); ++i)
         on_host<std::int32_t>(logits_rows_)[i] = static_cast<std::int32_t>(step.logits_rows[i]);
@@ -65,6 +70,16 @@ void StepBlock::write(const Step& step, std::uint64_t number, const models::Matr
         traits(token_embedding.type)
             .decode(token_embedding.data + token * token_embedding.row_bytes, token_embedding.columns,
                     on_host<float>(embeddings_) + t * shape_.embedding_stride);
+    }
+}
+
+void StepBlock::mark_cells(const StepSlice& slice) {
+    const std::int64_t end = slice.position + slice.count;
+    for (std::int64_t cell = pages_for(slice.position) * kPageTokens; cell + kPageTokens <= end;
+         cell += kPageTokens) {
+        const std::int64_t row = slice.first_row + cell - slice.position;
+        on_host<std::int32_t>(cells_)[cell_count_++] = static_cast<std::int32_t>(row);
+        std::fill_n(on_host<std::uint8_t>(in_cells_) + row, kPageTokens, std::uint8_t{1});
     }
 }
 

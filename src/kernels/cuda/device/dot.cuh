@@ -84,97 +84,45 @@ __device__ __forceinline__ Term term_from(const Term& term, int thread) {
     return taken;
 }
 
-/// Two neighbouring groups, which a pair of threads reads together: each thread one half of both.
-struct GroupPair {
-    const std::uint8_t* blocks[2];
-    unsigned groups[2];   ///< in their blocks
-    unsigned numbers[2];  ///< in the row
-};
-
-template <typename Type>
-__device__ __forceinline__ GroupPair group_pair(const std::uint8_t* row, unsigned pair, unsigned groups) {
-    GroupPair result;
-#pragma unroll
-    for (unsigned i = 0; i < 2; ++i) {
-        // Blocks of several groups have an even number of them, so there the second is never past the end.
-        const unsigned g = Type::kGroups > 1 ? 2 * pair + i : min(2 * pair + i, groups - 1);
-        result.numbers[i] = g;
-        result.groups[i] = Type::kGroups > 1 ? 2 * pair % Type::kGroups + i : 0;
-        result.blocks[i] = row + (Type::kGroups > 1 ? 2 * pair : g) / Type::kGroups * Type::kBlockBytes;
-    }
-    return result;
-}
-
-/// One token's row, seen from the half of groups that a thread reads.
-struct TokenRow {
-    const std::int8_t* quants;  ///< of the half of group 0
-    unsigned first_group;       ///< index of group 0 in the arrays of scales
-};
-
-/// `kThreads` neighbouring threads (8, 16 or 32) form one row's products with tokens [first, first + kTokens)
+/// `kThreads` neighbouring threads (4, 8 or 16) form one row's products with tokens [first, first + kTokens)
 /// of x.
 ///
-/// Thread t answers for groups t, t + kThreads ... Its neighbour t ^ 1 and it read a half of both their
-/// groups and swap the other's integer sum, so every byte is read once and every scale decoded once. Then the
-/// terms go to accumulator g mod 4 in ascending order of g; thread t keeps accumulator t mod 4. All threads
-/// of a warp take part, each with a row that can be read. Reads of kAhead rounds stand before the first
-/// shuffle, which no read may pass.
+/// Thread t forms the terms of groups t, t + kThreads ... and keeps accumulator t mod 4. Four threads a row
+/// keep what they form; more of them hand their terms round, in ascending order of the groups, and shorten
+/// the way through long or few rows. All threads of a warp take part, each with a row that can be read.
 template <typename Type, int kTokens, int kThreads>
 __device__ __forceinline__ void row_products(const std::uint8_t* row, unsigned groups,
                                              const ActivationBuffer& x, unsigned first, unsigned tokens,
                                              float (&out)[kTokens]) {
-    constexpr int kAhead = kTokens <= 4 ? 2 : 1;
+    constexpr int kRounds = kTokens == 1 ? 4 : 2;  // under way at once
     const unsigned thread = threadIdx.x & (kThreads - 1);
-    const unsigned half = thread & 1;
-    const unsigned last_pair = (groups - 1) / 2;
-    TokenRow rows[kTokens];
+    unsigned first_groups[kTokens];
 #pragma unroll
-    for (int t = 0; t < kTokens; ++t) {
-        const unsigned token = first + min(static_cast<unsigned>(t), tokens - 1);
-        rows[t].first_group = token * static_cast<unsigned>(x.groups);
-        rows[t].quants = x.quants + static_cast<std::size_t>(rows[t].first_group) * 32 + 16 * half;
-    }
+    for (int t = 0; t < kTokens; ++t)
+        first_groups[t] =
+            (first + min(static_cast<unsigned>(t), tokens - 1)) * static_cast<unsigned>(x.groups);
     float acc[kTokens] = {};
-    for (unsigned begin = 0; begin < groups; begin += kAhead * kThreads) {
-        int sums[kAhead][kTokens][2];
-        Scales scales[kAhead];
+#pragma unroll kRounds
+    for (unsigned begin = 0; begin < groups; begin += kThreads) {
+        const unsigned g = min(begin + thread, groups - 1);
+        const std::uint8_t* block = row + g / Type::kGroups * Type::kBlockBytes;
+        const uint4 codes[2] = {half_words<Type>(block, g % Type::kGroups, 0),
+                                half_words<Type>(block, g % Type::kGroups, 1)};
+        const Scales scales = Type::scales(block, g % Type::kGroups);
 #pragma unroll
-        for (int i = 0; i < kAhead; ++i) {
-            const unsigned pair =
-                min((begin + i * kThreads + thread) / 2, last_pair);  // past the end: not used
-            const GroupPair both = group_pair<Type>(row, pair, groups);
-            const uint4 codes[2] = {half_words<Type>(both.blocks[0], both.groups[0], half),
-                                    half_words<Type>(both.blocks[1], both.groups[1], half)};
-            scales[i] = Type::kGroups > 1 ? Type::scales(both.blocks[0], both.groups[0] + half)
-                                          : Type::scales(half ? both.blocks[1] : both.blocks[0], 0);
+        for (int t = 0; t < kTokens; ++t) {
+            const unsigned index = first_groups[t] + g;
+            const auto* quants =
+                reinterpret_cast<const uint4*>(x.quants) + 2 * static_cast<std::size_t>(index);
+            const Term term = term_of<Type::kForm>(dot_words(codes[0], quants[0]),
+                                                   dot_words(codes[1], quants[1]), scales, x, index);
 #pragma unroll
-            for (int t = 0; t < kTokens; ++t) {
-#pragma unroll
-                for (int k = 0; k < 2; ++k) {
-                    const uint4 quants =
-                        *reinterpret_cast<const uint4*>(rows[t].quants + both.numbers[k] * 32);
-                    sums[i][t][k] = dot_words(codes[k], quants);
-                }
-            }
-        }
-#pragma unroll
-        for (int i = 0; i < kAhead; ++i) {
-            const unsigned round = begin + i * kThreads;
-            if (round >= groups) break;
-            const unsigned g = min(round + thread, groups - 1);
-#pragma unroll
-            for (int t = 0; t < kTokens; ++t) {
-                const int mine = half ? sums[i][t][1] : sums[i][t][0];
-                const int other = __shfl_xor_sync(kFullWarp, half ? sums[i][t][0] : sums[i][t][1], 1);
-                const Term term = term_of<Type::kForm>(half ? other : mine, half ? mine : other, scales[i], x,
-                                                       rows[t].first_group + g);
-#pragma unroll
-                for (unsigned j = 0; j < kThreads / 4; ++j) {
-                    const Term taken =
-                        term_from<Type::kForm, kThreads>(term, static_cast<int>(4 * j + thread % 4));
-                    const float next = add_term<Type::kForm>(taken, acc[t]);
-                    acc[t] = round + 4 * j + thread % 4 < groups ? next : acc[t];
-                }
+            for (unsigned j = 0; j < kThreads / 4; ++j) {
+                const Term taken = kThreads == 4 ? term
+                                                 : term_from<Type::kForm, kThreads>(
+                                                       term, static_cast<int>(4 * j + thread % 4));
+                const float next = add_term<Type::kForm>(taken, acc[t]);
+                acc[t] = begin + 4 * j + thread % 4 < groups ? next : acc[t];
             }
         }
     }

@@ -18,6 +18,22 @@ __device__ __forceinline__ float fold_lanes(float lane) {
     return __shfl_sync(kFullWarp, lane, 0);
 }
 
+/// `fold_lanes` of kCount values, a power of two up to 32, at once: lane l gets that of value l * kCount
+/// / 32. Where the law adds the upper lanes to the lower ones, the upper lanes add the lower ones' values for
+/// half of the values.
+template <int kCount, int kHeld = kCount, int kWidth = 16>
+__device__ __forceinline__ float fold_together(float (&values)[kCount]) {
+    const bool upper = lane_index() & kWidth;
+#pragma unroll
+    for (int i = 0; i < (kHeld + 1) / 2; ++i) {
+        const float kept = kHeld > 1 && upper ? values[i + kHeld / 2] : values[i];
+        const float sent = kHeld == 1 || upper ? values[i] : values[i + kHeld / 2];
+        values[i] = __fadd_rn(kept, __shfl_xor_sync(kFullWarp, sent, kWidth));
+    }
+    if constexpr (kWidth > 1) return fold_together<kCount, (kHeld + 1) / 2, kWidth / 2>(values);
+    return values[0];
+}
+
 /// The dot product of two rows by one warp; `a(i)` and `b(i)` give value i < n. The row is filled up with +0.
 template <typename A, typename B>
 __device__ __forceinline__ float warp_dot(int n, A a, B b) {

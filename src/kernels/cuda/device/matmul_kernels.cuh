@@ -1,8 +1,11 @@
 #pragma once
 
+#include <algorithm>
+
 #include "kernels/cuda/device/dot.cuh"
 #include "kernels/cuda/device/overlap.cuh"
 #include "kernels/cuda/device/quantise.cuh"
+#include "kernels/cuda/device/staging.cuh"
 #include "kernels/cuda/device/tile_kernels.cuh"
 #include "kernels/cuda/device/transcendental.cuh"
 #include "kernels/cuda/launch.h"
@@ -13,18 +16,22 @@ namespace coterie::cuda {
 
 inline constexpr int kMatmulThreads = 128;
 
-/// More threads a row where rows are few or long: what matters is how many reads are under way at once.
+/// More threads a row where rows are few or long: what matters is how soon the last one is done.
 /// Measured on an H200 at the shapes of docs/benchmarks.md.
 inline constexpr int kManyRows = 16384;
 inline constexpr int kLongRow = 3072;
 
+inline constexpr int kMatmulWarps = kMatmulThreads / 32;
 template <int kRowThreads>
-inline constexpr int kRowsOfBlock = kMatmulThreads / kRowThreads;
+inline constexpr int kWarpRows = 32 / kRowThreads;
 
 /// block.x: strips of rows of all jobs, one after the other; block.y: kTokens tokens.
 template <typename Type, int kTokens, int kRowThreads>
-__global__ void __launch_bounds__(kMatmulThreads) matmul(const MatmulArgs args) {
-    constexpr int kStrip = kRowsOfBlock<kRowThreads>;
+__global__ void __launch_bounds__(kMatmulThreads) matmul(const MatmulArgs args, const Staging staging) {
+    extern __shared__ uint4 shared_units[];
+    auto* shared = reinterpret_cast<std::byte*>(shared_units);
+    constexpr int kRows = kWarpRows<kRowThreads>;
+    constexpr int kStrip = kMatmulWarps * kRows;
     int strip = static_cast<int>(blockIdx.x);
     int j = 0;
     while (strip >= (args.jobs[j].rows + kStrip - 1) / kStrip) {
@@ -32,32 +39,54 @@ __global__ void __launch_bounds__(kMatmulThreads) matmul(const MatmulArgs args) 
         ++j;
     }
     const MatmulJob& job = args.jobs[j];
-    const int row = strip * kStrip + static_cast<int>(threadIdx.x) / kRowThreads;
-    const int readable = min(row, job.rows - 1);
-    const unsigned first = blockIdx.y * kTokens;
+    const auto row_bytes = static_cast<std::uint32_t>(job.row_bytes);
+    const int wanted_row = strip * kStrip + warp_index() * kRows;
+    const int first_row = min(wanted_row, job.rows - 1);  // a warp without rows goes along with the last
+    const int rows = min(kRows, job.rows - first_row);
+    unsigned first = blockIdx.y * kTokens;
     const unsigned tokens = min(static_cast<unsigned>(kTokens), static_cast<unsigned>(args.tokens) - first);
-    const auto* weights = reinterpret_cast<const std::uint8_t*>(job.weights) + readable * job.row_bytes;
-    prefetch(weights, static_cast<unsigned>(job.row_bytes), threadIdx.x % kRowThreads, kRowThreads);
-    await_previous();
+    WarpRows weights{reinterpret_cast<const std::uint8_t*>(job.weights) + first_row * job.row_bytes,
+                     row_bytes};
+    ActivationBuffer x = args.x.quantised;
+    if (staging.warp_bytes > 0) {
+        weights = stage_rows(shared + warp_index() * staging.warp_bytes, weights.first, row_bytes, rows);
+        await_previous();
+        x = stage_inputs<Type::kForm>(shared + kMatmulWarps * staging.warp_bytes, x, first, tokens,
+                                      staging.groups, {threadIdx.x, kMatmulThreads});
+        first = 0;
+        await_copies();
+        __syncthreads();
+    } else {
+        await_previous();
+    }
+    const int local = lane_index() / kRowThreads;
     float products[kTokens];
-    row_products<Type, kTokens, kRowThreads>(weights, static_cast<unsigned>(args.columns) / 32,
-                                             args.x.quantised, first, tokens, products);
+    row_products<Type, kTokens, kRowThreads>(weights.row(min(local, rows - 1)),
+                                             static_cast<unsigned>(args.columns) / 32, x, first, tokens,
+                                             products);
+    const int row = wanted_row + local;
     if (threadIdx.x % kRowThreads != 0 || row >= job.rows) return;
 #pragma unroll
     for (int t = 0; t < kTokens; ++t) {
         if (t >= tokens) break;
         float value = __fmul_rn(products[t], job.scale);
         if (job.bias != nullptr) value = __fadd_rn(value, job.bias[row]);
-        job.out[static_cast<std::int64_t>(first + t) * job.out_stride + row] = value;
+        job.out[static_cast<std::int64_t>(blockIdx.y * kTokens + t) * job.out_stride + row] = value;
     }
 }
 
-inline constexpr int kExpertRowThreads = 8;
-inline constexpr int kFusedThreads = 2 * 32 * kExpertRowThreads;
+inline constexpr int kExpertRowThreads = 4;
+inline constexpr int kExpertWarpRows = kWarpRows<kExpertRowThreads>;
+inline constexpr int kFusedRows = 32;
+inline constexpr int kFusedThreads = 2 * kFusedRows * kExpertRowThreads;
+inline constexpr int kFusedWarps = kFusedThreads / 32;
 
 /// block.x: strips of rows; block.y: pairs; block.z: matrices.
 template <typename Type>
-__global__ void __launch_bounds__(kMatmulThreads) expert_matmul(const ExpertMatmulArgs args) {
+__global__ void __launch_bounds__(kMatmulThreads)
+    expert_matmul(const ExpertMatmulArgs args, const Staging staging) {
+    extern __shared__ uint4 shared_units[];
+    auto* shared = reinterpret_cast<std::byte*>(shared_units);
     const int pair = static_cast<int>(blockIdx.y);
     const int matrix = static_cast<int>(blockIdx.z);
     if (!args.slots_known) await_previous();
@@ -66,19 +95,28 @@ __global__ void __launch_bounds__(kMatmulThreads) expert_matmul(const ExpertMatm
         if (args.slots_known) await_previous();  // the kernel after this one counts on it
         return;
     }
-    const int row = static_cast<int>(blockIdx.x) * kRowsOfBlock<kExpertRowThreads> +
-                    static_cast<int>(threadIdx.x) / kExpertRowThreads;
-    const int readable = min(row, args.rows - 1);
-    const auto* weights = reinterpret_cast<const std::uint8_t*>(slot + args.offsets[matrix]);
-    if (args.slots_known) {
-        prefetch(weights + readable * args.row_bytes, static_cast<unsigned>(args.row_bytes),
-                 threadIdx.x % kExpertRowThreads, kExpertRowThreads);
-        await_previous();
+    const auto row_bytes = static_cast<std::uint32_t>(args.row_bytes);
+    const int wanted_row = (static_cast<int>(blockIdx.x) * kMatmulWarps + warp_index()) * kExpertWarpRows;
+    const int first_row = min(wanted_row, args.rows - 1);
+    const int rows = min(kExpertWarpRows, args.rows - first_row);
+    WarpRows weights{expert_matrix(args, matrix, pair, slot) + first_row * args.row_bytes, row_bytes};
+    ActivationBuffer x = args.x.quantised;
+    auto input = static_cast<unsigned>(pair / args.pairs_per_input);
+    if (staging.warp_bytes > 0)
+        weights = stage_rows(shared + warp_index() * staging.warp_bytes, weights.first, row_bytes, rows);
+    if (args.slots_known) await_previous();
+    if (staging.warp_bytes > 0) {
+        x = stage_inputs<Type::kForm>(shared + kMatmulWarps * staging.warp_bytes, x, input, 1, staging.groups,
+                                      {threadIdx.x, kMatmulThreads});
+        input = 0;
+        await_copies();
+        __syncthreads();
     }
+    const int local = lane_index() / kExpertRowThreads;
     float product[1];
-    row_products<Type, 1, kExpertRowThreads>(weights + readable * args.row_bytes,
-                                             static_cast<unsigned>(args.columns) / 32, args.x.quantised,
-                                             static_cast<unsigned>(pair / args.pairs_per_input), 1, product);
+    row_products<Type, 1, kExpertRowThreads>(weights.row(min(local, rows - 1)),
+                                             static_cast<unsigned>(args.columns) / 32, x, input, 1, product);
+    const int row = wanted_row + local;
     if (threadIdx.x % kExpertRowThreads != 0 || row >= args.rows) return;
     const std::int64_t expert = args.experts[pair];
     float value = product[0];
@@ -89,35 +127,58 @@ __global__ void __launch_bounds__(kMatmulThreads) expert_matmul(const ExpertMatm
 }
 
 /// Gate and up of one type: out = activation(gate row . x, up row . x), and its quantised form. Half of a
-/// block computes gate's rows, the other half up's. block.x: groups of 32 rows; block.y: pairs.
+/// block computes gate's rows, the other half up's. block.x: groups of kFusedRows rows; block.y: pairs.
 template <typename Type>
-__global__ void __launch_bounds__(kFusedThreads) expert_gate_up(const ExpertGateArgs args) {
-    await_previous();
-    __shared__ float values[2][32];
+__global__ void __launch_bounds__(kFusedThreads)
+    expert_gate_up(const ExpertGateArgs args, const Staging staging) {
+    extern __shared__ uint4 shared_units[];
+    __shared__ float values[2][kFusedRows];
+    auto* shared = reinterpret_cast<std::byte*>(shared_units);
     const int pair = static_cast<int>(blockIdx.y);
+    const int matrix = warp_index() / (kFusedWarps / 2);
+    const auto row_bytes = static_cast<std::uint32_t>(args.row_bytes);
+    const int block_row = static_cast<int>(blockIdx.x) * kFusedRows;
+    const int first_in_block = warp_index() % (kFusedWarps / 2) * kExpertWarpRows;
+    const int first_row = min(block_row + first_in_block, args.rows - 1);
+    const int rows = min(kExpertWarpRows, args.rows - first_row);
+    ActivationBuffer x = args.x.quantised;
+    auto input = static_cast<unsigned>(pair / args.pairs_per_input);
+    await_previous();
     const std::uint64_t slot = args.slots[pair];
     if (slot == 0) return;
-    const int matrix = static_cast<int>(threadIdx.x) / (kFusedThreads / 2);
-    const int local = static_cast<int>(threadIdx.x) % (kFusedThreads / 2) / kExpertRowThreads;
-    const int row = min(static_cast<int>(blockIdx.x) * 32 + local, args.rows - 1);
-    const auto* weights = reinterpret_cast<const std::uint8_t*>(slot + args.offsets[matrix]);
+    if (staging.warp_bytes > 0) {
+        x = stage_inputs<Type::kForm>(shared + kFusedWarps * staging.warp_bytes, x, input, 1, staging.groups,
+                                      {threadIdx.x, kFusedThreads});
+        input = 0;
+        close_copies();
+    }
+    WarpRows weights{expert_matrix(args, matrix, pair, slot) + first_row * args.row_bytes, row_bytes};
+    if (staging.warp_bytes > 0) {
+        weights = stage_rows(shared + warp_index() * staging.warp_bytes, weights.first, row_bytes, rows);
+        close_copies();
+        await_earlier_copies();
+        __syncthreads();
+        await_copies();
+        __syncwarp();
+    }
+    const int local = lane_index() / kExpertRowThreads;
     float product[1];
-    row_products<Type, 1, kExpertRowThreads>(weights + row * args.row_bytes,
-                                             static_cast<unsigned>(args.columns) / 32, args.x.quantised,
-                                             static_cast<unsigned>(pair / args.pairs_per_input), 1, product);
-    if (threadIdx.x % kExpertRowThreads == 0) {
+    row_products<Type, 1, kExpertRowThreads>(weights.row(min(local, rows - 1)),
+                                             static_cast<unsigned>(args.columns) / 32, x, input, 1, product);
+    if (lane_index() % kExpertRowThreads == 0) {
         const std::int64_t expert = args.experts[pair];
+        const int row = first_row + min(local, rows - 1);
         float value = product[0];
         if (args.scales[matrix] != nullptr) value = __fmul_rn(value, args.scales[matrix][expert]);
         if (args.biases[matrix] != nullptr)
             value = __fadd_rn(value, args.biases[matrix][expert * args.rows + row]);
-        values[matrix][local] = value;
+        values[matrix][first_in_block + local] = value;
     }
     __syncthreads();
-    if (threadIdx.x >= 32) return;
+    if (warp_index() > 0) return;
     const float gate = values[0][lane_index()];
     const float up = values[1][lane_index()];
-    const int hidden = static_cast<int>(blockIdx.x) * 32 + lane_index();
+    const int hidden = block_row + lane_index();
     float value = 0.0f;
     if (hidden < args.rows)
         value = args.activation == Gate::SwiGlu ? law_swiglu(gate, up) : law_swiglu_oai(gate, up);
@@ -127,39 +188,50 @@ __global__ void __launch_bounds__(kFusedThreads) expert_gate_up(const ExpertGate
 
 template <typename Type>
 void launch_expert_gate_up(const ExpertGateArgs& args, StreamHandle stream) {
-    const dim3 grid(static_cast<unsigned>((args.rows + 31) / 32), static_cast<unsigned>(args.pairs));
-    launch("expert_gate_up", expert_gate_up<Type>, {grid, kFusedThreads}, stream, args);
+    const dim3 grid(static_cast<unsigned>((args.rows + kFusedRows - 1) / kFusedRows),
+                    static_cast<unsigned>(args.pairs));
+    const StagingPlan plan(args.row_bytes, kExpertWarpRows, kFusedWarps, 1, args.columns);
+    launch("expert_gate_up", expert_gate_up<Type>, {grid, kFusedThreads, plan.shared_bytes}, stream, args,
+           plan.staging);
 }
 
 template <typename Type, int kTokens, int kRowThreads>
 void launch_matmul_of(const MatmulArgs& args, StreamHandle stream) {
-    constexpr int kStrip = kRowsOfBlock<kRowThreads>;
+    constexpr int kRows = kWarpRows<kRowThreads>;
+    constexpr int kStrip = kMatmulWarps * kRows;
     unsigned strips = 0;
-    for (int j = 0; j < args.count; ++j)
+    std::int64_t row_bytes = 0;
+    for (int j = 0; j < args.count; ++j) {
         strips += static_cast<unsigned>((args.jobs[j].rows + kStrip - 1) / kStrip);
+        row_bytes = std::max(row_bytes, args.jobs[j].row_bytes);
+    }
     const dim3 grid(strips, static_cast<unsigned>((args.tokens + kTokens - 1) / kTokens));
-    launch("matmul", matmul<Type, kTokens, kRowThreads>, {grid, kMatmulThreads}, stream, args);
+    const StagingPlan plan(row_bytes, kRows, kMatmulWarps, std::min(args.tokens, kTokens), args.columns);
+    launch("matmul", matmul<Type, kTokens, kRowThreads>, {grid, kMatmulThreads, plan.shared_bytes}, stream,
+           args, plan.staging);
 }
 
 template <typename Type>
 void launch_matmul(const MatmulArgs& args, StreamHandle stream) {
     if (args.tokens >= kTileFromTokens) return launch_tile_matmul<Type>(args, stream);
-    if (args.tokens > 4) return launch_matmul_of<Type, 8, 16>(args, stream);
-    if (args.tokens > 1) return launch_matmul_of<Type, 4, 16>(args, stream);
+    if (args.tokens > 4) return launch_matmul_of<Type, 8, 8>(args, stream);
+    if (args.tokens > 1) return launch_matmul_of<Type, 4, 8>(args, stream);
     std::int64_t rows = 0;
     for (int j = 0; j < args.count; ++j) rows += args.jobs[j].rows;
-    if (rows >= kManyRows) return launch_matmul_of<Type, 1, 8>(args, stream);
-    if (args.columns >= kLongRow) return launch_matmul_of<Type, 1, 32>(args, stream);
-    launch_matmul_of<Type, 1, 16>(args, stream);
+    if (rows >= kManyRows) return launch_matmul_of<Type, 1, 4>(args, stream);
+    if (args.columns >= kLongRow) return launch_matmul_of<Type, 1, 16>(args, stream);
+    launch_matmul_of<Type, 1, 8>(args, stream);
 }
 
 template <typename Type>
 void launch_expert_matmul(const ExpertMatmulArgs& args, StreamHandle stream) {
     if (args.sorted.order != nullptr) return launch_tile_expert_matmul<Type>(args, stream);
-    constexpr int kStrip = kRowsOfBlock<kExpertRowThreads>;
+    constexpr int kStrip = kMatmulWarps * kExpertWarpRows;
     const dim3 grid(static_cast<unsigned>((args.rows + kStrip - 1) / kStrip),
                     static_cast<unsigned>(args.pairs), static_cast<unsigned>(args.matrices));
-    launch("expert_matmul", expert_matmul<Type>, {grid, kMatmulThreads}, stream, args);
+    const StagingPlan plan(args.row_bytes, kExpertWarpRows, kMatmulWarps, 1, args.columns);
+    launch("expert_matmul", expert_matmul<Type>, {grid, kMatmulThreads, plan.shared_bytes}, stream, args,
+           plan.staging);
 }
 
 template <typename Type>

@@ -73,27 +73,4 @@ __device__ __forceinline__ void group_sums(std::uint32_t (&sums)[4], uint4 rows,
 #endif
 }
 
-/// Brings 4, 8 or 16 bytes, aligned so, to shared memory; they are there after `await_copies` and a barrier.
-template <int kBytes>
-__device__ __forceinline__ void copy_to_shared(void* to, const void* from) {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-    if constexpr (kBytes == 16) *static_cast<uint4*>(to) = *static_cast<const uint4*>(from);
-    if constexpr (kBytes == 8) *static_cast<uint2*>(to) = *static_cast<const uint2*>(from);
-    if constexpr (kBytes == 4) *static_cast<std::uint32_t*>(to) = *static_cast<const std::uint32_t*>(from);
-#else
-    const auto address = static_cast<std::uint32_t>(__cvta_generic_to_shared(to));
-    if constexpr (kBytes == 16)
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
-    else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2;" ::"r"(address), "l"(from), "n"(kBytes)
-                     : "memory");
-#endif
-}
-
-__device__ __forceinline__ void await_copies() {
-#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-}
-
 }  // namespace coterie::cuda

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/cuda/activations.h"
+#include "kernels/cuda/device/async_copy.cuh"
 #include "kernels/cuda/device/dot.cuh"
 #include "kernels/cuda/device/tile_terms.cuh"
 
@@ -10,20 +11,20 @@
 /// multiplied the next one is decoded beside it in shared memory, once for all tokens of the tile.
 namespace coterie::cuda {
 
-inline constexpr int kTileThreads = 128;
+inline constexpr int kTileThreads = 256;
 inline constexpr int kSlabGroups = 4;
 inline constexpr int kSlabBytes = 32 * kSlabGroups;
 
-/// A warp owns 32 rows and 32 tokens; a block's four warps stand side by side or one above the other.
+/// A warp owns 32 rows and 16 tokens; a block's eight warps stand in rows of four or of two.
 template <int kRowWarps, int kTokenWarps>
 struct TileShape {
     static_assert(kRowWarps * kTokenWarps == kTileThreads / 32);
     static constexpr int kRows = 32 * kRowWarps;
-    static constexpr int kTokens = 32 * kTokenWarps;
+    static constexpr int kTokens = 16 * kTokenWarps;
     static constexpr int kWarpsOfTokens = kTokenWarps;
 };
-using SquareTile = TileShape<2, 2>;
-using NarrowTile = TileShape<4, 1>;  ///< few tokens
+using SquareTile = TileShape<2, 4>;
+using NarrowTile = TileShape<4, 2>;  ///< few tokens
 
 /// A slab in shared memory. Codes and quants are rows of eight pieces of 16 bytes, two a group; piece i lies
 /// at i ^ (row % 8), so that eight rows' pieces of one number are in eight different places of the banks.
@@ -63,26 +64,33 @@ class Tile {
         : memory_(memory), rows_(rows), x_(x) {
         const int warp = static_cast<int>(threadIdx.x) / 32;
         first_row_ = 32 * (warp / Shape::kWarpsOfTokens);
-        first_token_ = 32 * (warp % Shape::kWarpsOfTokens);
+        first_token_ = 8 * kTokenTiles * (warp % Shape::kWarpsOfTokens);
         tokens_ = first_row_ < rows.count ? tokens - first_token_ : 0;
     }
 
     __device__ void multiply() {
         const unsigned slabs = (rows_.groups + kSlabGroups - 1) / kSlabGroups;
-        bring(0);
+        bring_tokens(0, memory_.slabs[0]);
+        store_rows(fetch_rows(0), 0);
         for (unsigned s = 0; s < slabs; ++s) {
             await_copies();
             __syncthreads();
-            if (s + 1 < slabs) bring(s + 1);
-            if (tokens_ <= 0) continue;
-            const unsigned left = rows_.groups - s * kSlabGroups;
-            if (Type::kGroups % kSlabGroups != 0 && left < kSlabGroups) {
-                add_slab<kTokenTiles, true>(memory_.slabs[s & 1], left);
-            } else if (Shape::kWarpsOfTokens == 1 && tokens_ <= 8 * kFewTiles) {
-                add_slab<kFewTiles, false>(memory_.slabs[s & 1], kSlabGroups);
-            } else {
-                add_slab<kTokenTiles, false>(memory_.slabs[s & 1], kSlabGroups);
+            // The next slab's weights are on their way while this one is multiplied.
+            const bool more = s + 1 < slabs;
+            Fetched next;
+            if (more) {
+                bring_tokens(s + 1, memory_.slabs[(s + 1) & 1]);
+                next = fetch_rows(s + 1);
             }
+            const unsigned left = rows_.groups - s * kSlabGroups;
+            if (tokens_ > 0) {
+                if (Type::kGroups % kSlabGroups != 0 && left < kSlabGroups) {
+                    add_slab<true>(memory_.slabs[s & 1], left);
+                } else {
+                    add_slab<false>(memory_.slabs[s & 1], kSlabGroups);
+                }
+            }
+            if (more) store_rows(next, s + 1);
         }
     }
 
@@ -108,13 +116,17 @@ class Tile {
 
   private:
     static constexpr int kRowTiles = 2;
-    static constexpr int kTokenTiles = 4;
-    static constexpr int kFewTiles = 2;  ///< an expert's last tile of pairs is often not full
+    static constexpr int kTokenTiles = 2;
 
-    __device__ void bring(unsigned slab) {
-        bring_tokens(slab, memory_.slabs[slab & 1]);
-        bring_rows(slab, memory_.slabs[slab & 1]);
-    }
+    static constexpr int kCodeStep = kTileThreads / 8;
+    static constexpr int kScaleStep = kTileThreads / kSlabGroups;
+    static_assert(Shape::kRows % kCodeStep == 0 && Shape::kRows % kScaleStep == 0);
+
+    /// A thread's share of a slab's weights: eight threads a row, one a piece; then four, one a group.
+    struct Fetched {
+        uint4 codes[Shape::kRows / kCodeStep];
+        RowTerm<kForm> terms[Shape::kRows / kScaleStep];
+    };
 
     /// Eight threads a token, one a piece; then four, one a group. Groups past the row's end are read too:
     /// rows of x are stored in fours of groups.
@@ -143,47 +155,49 @@ class Tile {
         return rows_.weights + row * rows_.row_bytes + group / Type::kGroups * Type::kBlockBytes;
     }
 
-    /// The same threads' shares of weights. Rows and groups that do not exist keep what was there: nothing
-    /// that is kept comes from them.
-    __device__ void bring_rows(unsigned slab, Slab<Type, Shape>& to) const {
-        constexpr int kCodeStep = kTileThreads / 8;
-        constexpr int kScaleStep = kTileThreads / kSlabGroups;
+    /// What stands for rows and groups that do not exist is arbitrary: nothing that is kept comes from it.
+    __device__ __forceinline__ Fetched fetch_rows(unsigned slab) const {
+        Fetched fetched;
         const int thread = static_cast<int>(threadIdx.x);
-        const int piece = thread % 8;
-        unsigned group = slab * kSlabGroups + static_cast<unsigned>(piece) / 2;
-        if (group < rows_.groups) {
-            const std::uint8_t* block = block_of(thread / 8, group);
+        const unsigned last = rows_.groups - 1;
+        const unsigned piece = threadIdx.x % 8;
+        unsigned group = min(slab * kSlabGroups + piece / 2, last);
 #pragma unroll
-            for (int row = thread / 8; row < Shape::kRows; row += kCodeStep) {
-                if (row < rows_.count)
-                    *reinterpret_cast<uint4*>(&to.codes[row][place_of(row, piece)]) =
-                        half_words<Type>(block, group % Type::kGroups, static_cast<unsigned>(piece & 1));
-                block += kCodeStep * rows_.row_bytes;
-            }
+        for (int i = 0; i < Shape::kRows / kCodeStep; ++i) {
+            const int row = min(thread / 8 + i * kCodeStep, rows_.count - 1);
+            fetched.codes[i] = half_words<Type>(block_of(row, group), group % Type::kGroups, piece & 1);
         }
-        const int g = thread % kSlabGroups;
-        group = slab * kSlabGroups + static_cast<unsigned>(g);
-        if (group < rows_.groups) {
-            const std::uint8_t* block = block_of(thread / kSlabGroups, group);
+        group = min(slab * kSlabGroups + threadIdx.x % kSlabGroups, last);
 #pragma unroll
-            for (int row = thread / kSlabGroups; row < Shape::kRows; row += kScaleStep) {
-                if (row < rows_.count)
-                    to.rows[g][row] = RowTerm<kForm>::of(Type::scales(block, group % Type::kGroups));
-                block += kScaleStep * rows_.row_bytes;
-            }
+        for (int i = 0; i < Shape::kRows / kScaleStep; ++i) {
+            const int row = min(thread / kSlabGroups + i * kScaleStep, rows_.count - 1);
+            fetched.terms[i] = RowTerm<kForm>::of(Type::scales(block_of(row, group), group % Type::kGroups));
         }
+        return fetched;
     }
 
-    template <int kTiles, bool kTail>
+    __device__ __forceinline__ void store_rows(const Fetched& fetched, unsigned slab) const {
+        Slab<Type, Shape>& to = memory_.slabs[slab & 1];
+        const int thread = static_cast<int>(threadIdx.x);
+#pragma unroll
+        for (int i = 0; i < Shape::kRows / kCodeStep; ++i) {
+            const int row = thread / 8 + i * kCodeStep;
+            *reinterpret_cast<uint4*>(&to.codes[row][place_of(row, thread % 8)]) = fetched.codes[i];
+        }
+#pragma unroll
+        for (int i = 0; i < Shape::kRows / kScaleStep; ++i)
+            to.rows[thread % kSlabGroups][thread / kSlabGroups + i * kScaleStep] = fetched.terms[i];
+    }
+
+    template <bool kTail>
     __device__ __forceinline__ void add_slab(const Slab<Type, Shape>& slab, unsigned left) {
 #pragma unroll
         for (unsigned g = 0; g < kSlabGroups; ++g) {
             if (kTail && g >= left) break;
-            add_group<kTiles>(slab, static_cast<int>(g));
+            add_group(slab, static_cast<int>(g));
         }
     }
 
-    template <int kTiles>
     __device__ __forceinline__ void add_group(const Slab<Type, Shape>& slab, int g) {
         const int lane = lane_index();
         uint4 codes[kRowTiles];
@@ -197,7 +211,7 @@ class Tile {
             rows[m][1] = slab.rows[g][row + lane / 4 + 8];
         }
 #pragma unroll
-        for (int n = 0; n < kTiles; n += 2) {
+        for (int n = 0; n < kTokenTiles; n += 2) {
             const int mine = first_token_ + 8 * n + (lane & 7) + (lane / 16) * 8;
             const uint4 quants = load_matrices(&slab.quants[mine][place_of(mine, 2 * g + (lane / 8 & 1))]);
             add_columns(slab, g, n, uint2{quants.x, quants.y}, codes, rows);

@@ -1,0 +1,31 @@
+#include "engine/forward/link_share.h"
+
+#include <gtest/gtest.h>
+
+namespace coterie::engine {
+namespace {
+
+TEST(LinkShare, HandsOverOnlyWhatEndsSoonerThatWay) {
+    const cuda::LinkShare share = cheapest_share({.link = 50e-6, .cpu = 30e-6, .hand_off = 25e-6});
+    EXPECT_EQ(share.of[0], 0);
+    EXPECT_EQ(share.of[1], 0);  // 55 against 50: not clearly
+    EXPECT_EQ(share.of[2], 1);  // 55 against 85 and 100
+    EXPECT_EQ(share.of[3], 1);  // 85 against 115
+    EXPECT_EQ(share.of[4], 1);  // 115 against 145; 100 with two
+}
+
+TEST(LinkShare, OneWayThatIsMuchSlowerIsNotTaken) {
+    for (int missing = 1; missing <= cuda::kMostUsed; ++missing) {
+        EXPECT_EQ(cheapest_share({.link = 1, .cpu = 1e-6, .hand_off = 1e-6}).of[missing], 0);
+        EXPECT_EQ(cheapest_share({.link = 1e-6, .cpu = 1, .hand_off = 1e-6}).of[missing], missing);
+    }
+}
+
+TEST(LinkShare, EqualWaysShareEqually) {
+    for (int missing = 1; missing <= cuda::kMostUsed; ++missing)
+        EXPECT_NEAR(cheapest_share({.link = 1, .cpu = 1, .hand_off = 0}).of[missing], missing / 2,
+                    0.1 * missing + 1);
+}
+
+}  // namespace
+}  // namespace coterie::engine

@@ -1,0 +1,121 @@
+#include "kernels/cuda/attention.h"
+#include "kernels/cuda/device/attention_head.cuh"
+#include "kernels/cuda/device/attention_page.cuh"
+
+// A step's only token: its queries, key and value are prepared by the blocks that read them, and older rows
+// are asked for before the kernel ahead has ended.
+namespace coterie::cuda {
+namespace {
+
+struct HeadScratch {
+    float key[kWidestHead];
+};
+
+/// The new key or value goes to a block's staged rows and, by the first block of its key-value head, to the
+/// cache.
+template <typename Value>
+__device__ void store_new(const PagePartView& part, std::byte* staged, std::byte* cached, int width,
+                          Value value) {
+    store_cache(part.type, staged, width, value);
+    if (cached != nullptr) store_cache(part.type, cached, width, value);
+}
+
+__device__ void prepare_new_row(const AttentionArgs& args, const AttentionInputs& inputs, const Place& place,
+                                int row, std::uint32_t page, const RowStaging& staging,
+                                std::byte* shared_rows, HeadScratch& scratch) {
+    const bool stores = place.first_head == place.kv_head * (args.heads / args.kv_heads);
+    const auto cached = [&](const PagePartView& part) {
+        return stores ? cache_row(args.cache, part, page, row, place.kv_head) : nullptr;
+    };
+    if (warp_index() == kBlockHeads) {
+        prepare_head(inputs.keys.data + place.kv_head * args.key_width, inputs, inputs.key_norm,
+                     inputs.key_epsilon, inputs.key_pairs, 0, scratch.key);
+        store_new(args.cache.keys, shared_rows + row * staging.key_bytes, cached(args.cache.keys),
+                  args.key_width, [&](int i) { return scratch.key[i]; });
+    }
+    if (warp_index() == kBlockHeads + 1) {
+        const float* value = inputs.values.data + place.kv_head * args.value_width;
+        store_new(args.cache.values,
+                  shared_rows + kPagePositions * staging.key_bytes + row * staging.value_bytes,
+                  cached(args.cache.values), args.value_width, [&](int i) { return value[i]; });
+    }
+}
+
+/// block.x: pages, block.y: blocks of heads.
+template <cpu::CacheType kKeys, cpu::CacheType kValues>
+__global__ void __launch_bounds__(kThreads)
+    step_kernel(const AttentionArgs args, const AttentionInputs inputs, const RowStaging staging) {
+    extern __shared__ uint4 staged_rows[];
+    __shared__ PageShared shared;
+    __shared__ FewShared few;
+    __shared__ HeadScratch scratch;
+    const Place place = place_of(args, static_cast<int>(blockIdx.y), 0);
+    const BlockPage page = block_page(place, static_cast<int>(blockIdx.x));
+    if (static_cast<int>(blockIdx.x) >= page.count) return await_previous();
+    const bool holds_new = page.number == place.last / kPagePositions;
+    const int old_end = holds_new ? page.end - 1 : page.end;
+    auto* shared_rows = reinterpret_cast<std::byte*>(staged_rows);
+    const std::uint32_t number = place.pages[page.number];
+    const HeadRows keys = staged(staging, rows_in_page(args.cache, args.cache.keys, number, place.kv_head),
+                                 staging.key_bytes, page.begin, old_end, shared_rows);
+    const HeadRows values =
+        staged(staging, rows_in_page(args.cache, args.cache.values, number, place.kv_head),
+               staging.value_bytes, page.begin, old_end, shared_rows + staging.key_bytes * kPagePositions);
+    await_previous();
+    if (warp_index() < place.heads) {
+        const int head = place.first_head + warp_index();
+        prepare_head(inputs.queries.data + head * args.key_width, inputs, inputs.query_norm,
+                     inputs.query_epsilon, inputs.query_pairs, 0, shared.queries[warp_index()]);
+    }
+    if (holds_new) prepare_new_row(args, inputs, place, old_end, number, staging, shared_rows, scratch);
+    await_copies();
+    __syncthreads();
+    attend_page<kKeys, kValues>(args, place, page, keys, values, shared, few);
+}
+
+template <cpu::CacheType kKeys, cpu::CacheType kValues>
+void launch(const AttentionArgs& args, const AttentionInputs& inputs, const RowStaging& staging,
+            StreamHandle stream) {
+    const int group = args.heads / args.kv_heads;
+    const auto head_blocks = static_cast<unsigned>(args.kv_heads * ((group + kBlockHeads - 1) / kBlockHeads));
+    const std::uint32_t bytes = (staging.key_bytes + staging.value_bytes) * kPagePositions;
+    AttentionArgs paged = args;
+    if (args.pages > kFewPages) paged.arrivals = nullptr;
+    launch("attention of a step", step_kernel<kKeys, kValues>,
+           {dim3(static_cast<unsigned>(args.pages), head_blocks), kThreads, bytes}, stream, paged, inputs,
+           staging);
+    if (paged.arrivals == nullptr) join_pages(args, stream);
+}
+
+template <cpu::CacheType kKeys>
+void launch_keys(const AttentionArgs& args, const AttentionInputs& inputs, const RowStaging& staging,
+                 StreamHandle stream) {
+    switch (args.cache.values.type) {
+        case cpu::CacheType::F32:
+            return launch<kKeys, cpu::CacheType::F32>(args, inputs, staging, stream);
+        case cpu::CacheType::F16:
+            return launch<kKeys, cpu::CacheType::F16>(args, inputs, staging, stream);
+        case cpu::CacheType::Q8_0:
+            return launch<kKeys, cpu::CacheType::Q8_0>(args, inputs, staging, stream);
+    }
+}
+
+}  // namespace
+
+void attention_of_step(const AttentionInputs& inputs, const AttentionArgs& args, StreamHandle stream) {
+    const RowStaging staging = row_staging(args);
+    if (args.queries.rows != 1 || args.partials == nullptr || staging.key_bytes == 0) {
+        store_attention_inputs(inputs, stream);
+        return attention(args, stream);
+    }
+    switch (args.cache.keys.type) {
+        case cpu::CacheType::F32:
+            return launch_keys<cpu::CacheType::F32>(args, inputs, staging, stream);
+        case cpu::CacheType::F16:
+            return launch_keys<cpu::CacheType::F16>(args, inputs, staging, stream);
+        case cpu::CacheType::Q8_0:
+            return launch_keys<cpu::CacheType::Q8_0>(args, inputs, staging, stream);
+    }
+}
+
+}  // namespace coterie::cuda
