@@ -1,12 +1,15 @@
-# coterie_module(NAME [DEPENDS module...] [LIBRARIES target...])
+# coterie_module(NAME [DEPENDS module...] [LIBRARIES target...] [LONE_FUZZERS fuzzer...])
 #
 # Makes the library coterie_NAME of all .cpp files below the calling folder, and the test program NAME_test of its
 # *_test.cpp files. Tests stand beside what they test; *_fuzz.cpp files become one libFuzzer program each.
 #
 # What stands in a folder `cuda` (.cpp and .cu) is part of builds with CUDA only, *_stub.cpp and *_stub_test.cpp only of those without; tests
 # in such a folder become NAME_cuda_test, which needs a GPU and so is no part of `ctest`'s default run.
+#
+# A fuzzer stands on its whole module, which takes long to build with sanitizers where the module is high up. One that is named in
+# LONE_FUZZERS is made by the caller, of the few files that it needs (coterie_fuzzer).
 function(coterie_module name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LIBRARIES;LONE_FUZZERS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
   if(COTERIE_WITH_CUDA)
     file(GLOB_RECURSE kernels CONFIGURE_DEPENDS *.cu)
@@ -39,13 +42,23 @@ function(coterie_module name)
   if(COTERIE_BUILD_TESTS AND cuda_tests)
     coterie_test_program(${name}_cuda_test SOURCES ${cuda_tests} LIBRARIES coterie_${name})
   endif()
-  if(COTERIE_BUILD_FUZZERS)
-    foreach(source ${fuzzers})
-      get_filename_component(fuzzer ${source} NAME_WE)
-      add_executable(${fuzzer} ${source})
-      target_compile_options(${fuzzer} PRIVATE -fsanitize=fuzzer)
-      target_link_options(${fuzzer} PRIVATE -fsanitize=fuzzer)
-      target_link_libraries(${fuzzer} PRIVATE coterie_${name})
-    endforeach()
+  foreach(source ${fuzzers})
+    get_filename_component(fuzzer ${source} NAME_WE)
+    if(NOT fuzzer IN_LIST ARG_LONE_FUZZERS)
+      coterie_fuzzer(${fuzzer} SOURCES ${source} LIBRARIES coterie_${name})
+    endif()
+  endforeach()
+endfunction()
+
+# A libFuzzer program; nothing in builds without them.
+function(coterie_fuzzer name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBRARIES" ${ARGN})
+  if(NOT COTERIE_BUILD_FUZZERS)
+    return()
   endif()
+  add_executable(${name} ${ARG_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_libraries(${name} PRIVATE ${ARG_LIBRARIES})
 endfunction()

@@ -1,56 +1,50 @@
 #include "sampling/candidates.h"
 
-#include <bit>
 #include <cmath>
-#include <limits>
-
-#include "base/error.h"
 
 namespace coterie {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-[[noreturn]] void fail_invalid(std::span<const float> logits) {
-    const auto bad =
-        std::find_if(logits.begin(), logits.end(), [](float logit) { return !(logit < kInfinity); });
-    fail(ErrorCode::Internal, "the model gave the logit {} for token {}; its file may be damaged", *bad,
-         bad - logits.begin());
-}
+bool id_before(const Candidate& a, const Candidate& b) { return a.id < b.id; }
 
 }  // namespace
 
-void Candidates::load(std::span<const float> logits) {
-    COTERIE_CHECK(!logits.empty() && logits.size() <= std::numeric_limits<std::int32_t>::max());
-    items_.resize(logits.size());
-    bool valid = true;
-    bool possible = false;
-    for (std::size_t i = 0; i < logits.size(); ++i) {
-        valid &= logits[i] < kInfinity;  // false for NaN, too
-        possible |= logits[i] > -kInfinity;
-        items_[i] = {static_cast<std::int32_t>(i), logits[i], 0.0f};
-    }
+void Candidates::load(std::span<const float> logits, const Wanted& wanted) {
+    scan_.read(logits, wanted.allowed);
     sorted_ = 0;
     has_probabilities_ = false;
-    if (!valid) fail_invalid(logits);
-    if (!possible)
-        fail(ErrorCode::Internal, "the model gave no token a finite logit; its file may be damaged");
+    if (wanted.most == LogitScan::kAll && wanted.allowed.empty()) return load_all(logits);
+    items_.clear();
+    items_.reserve(logits.size());  // memory that is not touched costs nothing
+    scan_.each_of_best(wanted.most, [&](std::int32_t id, float logit) {
+        items_.push_back({id, logit, 0.0f});
+    });
+    take(wanted.also);
 }
 
-void Candidates::keep_allowed(std::span<const std::uint64_t> mask) {
-    std::size_t kept = 0;
-    bool possible = false;
-    for (std::size_t word = 0; word < mask.size(); ++word) {
-        for (std::uint64_t bits = mask[word]; bits != 0; bits &= bits - 1) {
-            const std::size_t id = word * 64 + static_cast<std::size_t>(std::countr_zero(bits));
-            if (id >= items_.size()) break;
-            possible |= items_[id].logit > -kInfinity;
-            items_[kept++] = items_[id];
-        }
+void Candidates::load_all(std::span<const float> logits) {
+    items_.resize(logits.size());
+    for (std::size_t i = 0; i < logits.size(); ++i)
+        items_[i] = {static_cast<std::int32_t>(i), logits[i], 0.0f};
+}
+
+/// Adds those that are not there yet, in their places.
+void Candidates::take(std::span<const std::int32_t> ids) {
+    const std::size_t loaded = items_.size();
+    for (const std::int32_t id : ids) {
+        const auto end = items_.begin() + static_cast<std::ptrdiff_t>(loaded);
+        const Candidate wanted{id, scan_.logit(static_cast<std::size_t>(id)), 0.0f};
+        const bool known = std::binary_search(items_.begin(), end, wanted, id_before);
+        if (!known && scan_.is_allowed(static_cast<std::size_t>(id))) items_.push_back(wanted);
     }
-    items_.resize(kept);
-    if (!possible)
-        fail(ErrorCode::InvalidArgument, "the grammar allows no token that the model could write here");
+    if (items_.size() > loaded) std::sort(items_.begin(), items_.end(), id_before);
+}
+
+void Candidates::add_to_logit(std::int32_t id, float difference) {
+    const auto place = std::lower_bound(items_.begin(), items_.end(), Candidate{id, 0.0f, 0.0f}, id_before);
+    if (place == items_.end() || place->id != id) return;
+    place->logit += difference;
+    has_probabilities_ = false;
 }
 
 void Candidates::scale_logits(float factor) {

@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "sampling/logit_scan.h"
+
 namespace coterie {
 
 struct Candidate {
@@ -26,14 +28,17 @@ inline bool ranks_before(const Candidate& a, const Candidate& b) {
 /// few dozen.
 class Candidates {
   public:
-    /// Starts again from the logits of the whole vocabulary. Allocates only when the vocabulary grew. Throws
-    /// Internal where a logit is NaN or +infinity, naming its token, or none is finite; -infinity is a token
-    /// that cannot be drawn.
-    void load(std::span<const float> logits);
+    /// Of which tokens candidates are wanted.
+    struct Wanted {
+        std::span<const std::uint64_t> allowed = {};  ///< a mask as LogitScan has it; empty: all
+        std::size_t most = LogitScan::kAll;           ///< only the best ones count: others may be left out
+        std::span<const std::int32_t> also = {};      ///< wanted however low they are; ascending
+    };
 
-    /// Keeps those whose bit is set: bit `id % 64` of word `id / 64`; ids beyond the mask go. Requires: the
-    /// candidates are as loaded. Throws InvalidArgument if none with a finite logit stays.
-    void keep_allowed(std::span<const std::uint64_t> mask);
+    /// Starts again from the logits of the whole vocabulary. Allocates only when the vocabulary grew.
+    /// Throws what LogitScan throws.
+    void load(std::span<const float> logits, const Wanted& wanted);
+    void load(std::span<const float> logits) { load(logits, Wanted{}); }
 
     std::size_t size() const { return items_.size(); }
     const Candidate& operator[](std::size_t i) const { return items_[i]; }
@@ -46,6 +51,8 @@ class Candidates {
         sorted_ = 0;
         has_probabilities_ = false;
     }
+    /// Adds to the logit of one token, where it is among them. Requires: the candidates are as loaded.
+    void add_to_logit(std::int32_t id, float difference);
     /// Multiplies all logits by a positive factor, which keeps their order.
     void scale_logits(float factor);
 
@@ -78,10 +85,13 @@ class Candidates {
     /// Up to here one pass with a small heap is faster than a selection, which moves most items.
     static constexpr std::size_t kHeapSelection = 512;
 
+    void load_all(std::span<const float> logits);
+    void take(std::span<const std::int32_t> ids);
     /// Sorts the items that belong into places [from, to), where those before `from` are in place already.
     template <typename Before>
     void sort_places(std::size_t from, std::size_t to, Before before);
 
+    LogitScan scan_;
     std::vector<Candidate> items_;
     std::size_t sorted_ = 0;  ///< this many leading items are the best ones, in rank order
     bool has_probabilities_ = false;

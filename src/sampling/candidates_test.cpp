@@ -113,5 +113,72 @@ TEST(Candidates, TheBestIsTheLowestIdOnTies) {
     EXPECT_EQ(candidates.best().id, 1);
 }
 
+/// Rank order of those that a mask allows, worked out the long way.
+std::vector<std::int32_t> ranked(const std::vector<float>& logits, const std::vector<std::uint64_t>& mask) {
+    Candidates all;
+    all.load(logits);
+    all.sort_prefix(all.size());
+    std::vector<std::int32_t> ids;
+    for (const Candidate& candidate : all.items()) {
+        const auto id = static_cast<std::size_t>(candidate.id);
+        if (mask.empty() || (id / 64 < mask.size() && (mask[id / 64] >> (id % 64) & 1) != 0))
+            ids.push_back(candidate.id);
+    }
+    return ids;
+}
+
+TEST(Candidates, TheBestAloneAreTheBestOfAll) {
+    Random random(23);
+    for (const std::size_t size : {1, 63, 64, 65, 1000, 5000}) {
+        for (int round = 0; round < 20; ++round) {
+            std::vector<float> logits(size);
+            for (float& logit : logits) logit = std::floor(static_cast<float>(random.uniform()) * 300) - 150;
+            if (round % 3 == 0)
+                std::fill(logits.begin(), logits.begin() + static_cast<int>(size) / 2, -INFINITY);
+            std::vector<std::uint64_t> mask((size + 63) / 64);
+            for (std::uint64_t& word : mask)
+                word = static_cast<std::uint64_t>(random.uniform() * 0x1p64) | (round % 4 == 0 ? ~0ull : 0);
+            mask.back() |= std::uint64_t{1} << ((size - 1) % 64);
+            if (round % 2 == 0) mask.clear();
+            const std::vector<std::int32_t> expected = ranked(logits, mask);
+            for (const std::size_t most : {1, 2, 40, 90}) {
+                Candidates candidates;
+                candidates.load(logits, {.allowed = mask, .most = most});
+                ASSERT_TRUE(
+                    std::is_sorted(candidates.items().begin(), candidates.items().end(),
+                                   [](const Candidate& a, const Candidate& b) { return a.id < b.id; }));
+                const std::size_t count = std::min(most, expected.size());
+                candidates.sort_prefix(count);
+                ASSERT_GE(candidates.size(), count);
+                for (std::size_t i = 0; i < count; ++i)
+                    ASSERT_EQ(candidates[i].id, expected[i]) << size << " " << round << " " << most;
+            }
+        }
+    }
+}
+
+TEST(Candidates, SomeAreWantedHoweverLow) {
+    std::vector<float> logits(1000, -5);
+    logits[700] = 3;
+    const std::vector<std::int32_t> also{2, 700, 999};
+    std::vector<std::uint64_t> mask(16, ~std::uint64_t{0});
+    mask[0] = 0;
+    Candidates candidates;
+    candidates.load(logits, {.allowed = mask, .most = 1, .also = also});
+    ASSERT_EQ(candidates.size(), 2u);
+    EXPECT_EQ(candidates[0].id, 700);
+    EXPECT_EQ(candidates[1].id, 999);
+    candidates.add_to_logit(999, 10);
+    candidates.add_to_logit(2, 100);
+    EXPECT_EQ(candidates.best().id, 999);
+}
+
+TEST(Candidates, NothingAllowedIsTheRequestsFault) {
+    const std::vector<float> logits{1, -INFINITY, 2};
+    const std::vector<std::uint64_t> mask{0b10};
+    Candidates candidates;
+    EXPECT_THROW(candidates.load(logits, {.allowed = mask}), Error);
+}
+
 }  // namespace
 }  // namespace coterie

@@ -31,7 +31,7 @@ SamplerChain::SamplerChain(const SamplingOptions& options, std::int64_t vocabula
       seed_(choose_seed(options.seed)),
       random_(seed_),
       vocabulary_(vocabulary) {
-    if (!options.logit_bias.empty()) append<LogitBias>(options.logit_bias, vocabulary);
+    if (!options.logit_bias.empty()) biases_ = std::make_unique<LogitBias>(options.logit_bias, vocabulary);
     if (options.mirostat != 0 && !greedy_) {
         add(SamplerKind::Temperature, options, dry_breakers);
         if (options.mirostat == 1) append<MirostatV1>(options.mirostat_tau, options.mirostat_eta);
@@ -42,6 +42,9 @@ SamplerChain::SamplerChain(const SamplingOptions& options, std::int64_t vocabula
         const bool filters = kind != SamplerKind::Penalties && kind != SamplerKind::Dry;
         if (!(greedy_ && filters)) add(kind, options, dry_breakers);
     }
+    if (greedy_ && samplers_.empty()) most_ = 1;
+    // Biased tokens may leave the best ones; as many others then follow.
+    if (biases_ && most_ != LogitScan::kAll) most_ += biases_->tokens().size();
 }
 
 void SamplerChain::add(SamplerKind kind, const SamplingOptions& o, std::vector<std::int32_t>& dry_breakers) {
@@ -60,8 +63,9 @@ void SamplerChain::add(SamplerKind kind, const SamplingOptions& o, std::vector<s
             if (o.top_n_sigma > 0) append<TopNSigma>(o.top_n_sigma);
             return;
         case SamplerKind::TopK:
-            if (o.top_k > 0) append<TopK>(o.top_k);
-            return;
+            if (o.top_k <= 0) return;
+            if (samplers_.empty()) most_ = static_cast<std::size_t>(o.top_k);
+            return append<TopK>(o.top_k);
         case SamplerKind::TypP:
             if (o.typical_p < 1) append<Typical>(o.typical_p);
             return;
@@ -90,8 +94,10 @@ void SamplerChain::accept(std::span<const std::int32_t> tokens) {
 
 std::int32_t SamplerChain::sample(std::span<const float> logits, std::span<const std::uint64_t> allowed) {
     COTERIE_CHECK(static_cast<std::int64_t>(logits.size()) == vocabulary_);
-    candidates_.load(logits);
-    if (!allowed.empty()) candidates_.keep_allowed(allowed);
+    candidates_.load(logits, {.allowed = allowed,
+                              .most = most_,
+                              .also = biases_ ? biases_->tokens() : std::span<const std::int32_t>()});
+    if (biases_) biases_->apply(candidates_, random_);
     for (const auto& sampler : samplers_) sampler->apply(candidates_, random_);
     if (greedy_) return candidates_.best().id;
     const Candidate& drawn = draw();

@@ -8,6 +8,7 @@
 #include "sampling/candidates.h"
 #include "sampling/random.h"
 #include "sampling/sampler.h"
+#include "sampling/samplers/samplers.h"
 #include "sampling/sampling_options.h"
 
 namespace coterie {
@@ -34,8 +35,7 @@ class SamplerChain {
     void accept(std::int32_t token);
     void accept(std::span<const std::int32_t> tokens);
 
-    /// What the last token was drawn from, with probabilities that add up to 1; for greedy, the whole
-    /// vocabulary.
+    /// What the last token was drawn from, with probabilities that add up to 1; for greedy, some of the best.
     const Candidates& candidates() const { return candidates_; }
 
     /// The seed in use: the one asked for, or the random one.
@@ -54,6 +54,8 @@ class SamplerChain {
     Random random_;
     std::int64_t vocabulary_;
     Candidates candidates_;
+    std::unique_ptr<LogitBias> biases_;   ///< null: none
+    std::size_t most_ = LogitScan::kAll;  ///< of the best tokens reach beyond the first sampler
     std::vector<std::unique_ptr<Sampler>> samplers_;
 };
 

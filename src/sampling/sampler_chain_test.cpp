@@ -211,5 +211,26 @@ TEST(SamplerChain, DryUsesItsBreakers) {
     EXPECT_EQ(breaks.sample(logits), 3);
 }
 
+/// What the samplers never look at is not loaded; that must not be seen. A chain whose first sampler keeps
+/// everything that its second one wants has to load all.
+TEST(SamplerChain, LeavingOutTheRestOfTheVocabularyIsNotSeen) {
+    Random random(5);
+    std::vector<float> logits(5000);
+    SamplingOptions quick;
+    quick.seed = kSeed;
+    quick.logit_bias = {{17, 4}, {4000, -INFINITY}, {4001, -3}};
+    SamplingOptions slow = quick;
+    slow.top_n_sigma = 1e6f;
+    for (const float temperature : {0.0f, 0.8f}) {
+        quick.temperature = slow.temperature = temperature;
+        SamplerChain few(quick, 5000);
+        SamplerChain all(slow, 5000);
+        for (int i = 0; i < 200; ++i) {
+            for (float& logit : logits) logit = std::floor(static_cast<float>(random.uniform()) * 64) / 8;
+            ASSERT_EQ(few.sample(logits), all.sample(logits));
+        }
+    }
+}
+
 }  // namespace
 }  // namespace coterie

@@ -3,7 +3,6 @@
 #include <fstream>
 #include <unistd.h>
 
-#include "engine/forward/device_forward.h"
 #include "engine/offload.h"
 
 namespace coterie::scheduler {
@@ -31,12 +30,6 @@ DeviceView view_of(const expert_cache::DeviceStatistics& device) {
             .lost = device.lost};
 }
 
-/// Null where the CPU computes all.
-const expert_cache::ExpertCache* cache_of(engine::Engine& engine) {
-    if (engine.offload()) return &engine.offload()->cache();
-    return engine.device() ? engine.device()->cache() : nullptr;
-}
-
 void locate(LayerView& view, const expert_cache::ExpertCache& cache, std::size_t devices) {
     for (std::int32_t device = 0; device < static_cast<std::int32_t>(devices); ++device) {
         view.slots.push_back(cache.slots(device, view.layer));
@@ -58,7 +51,7 @@ CacheView read_cache(const Scheduler& scheduler) {
     view.kv_used_bytes =
         static_cast<std::uint64_t>(scheduler.counters().pages_used.load()) * engine.layout().page_bytes();
     view.resident_ram_bytes = resident_bytes();
-    const expert_cache::ExpertCache* cache = cache_of(engine);
+    const expert_cache::ExpertCache* cache = scheduler.expert_usage().cache();
     if (cache) {
         const expert_cache::CacheStatistics statistics = cache->statistics();
         view.hits = statistics.hits;

@@ -1,5 +1,6 @@
 #include "scheduler/expert_usage.h"
 
+#include "engine/forward/device_forward.h"
 #include "engine/offload.h"
 
 namespace coterie::scheduler {
@@ -10,10 +11,15 @@ void increment(std::atomic<std::uint64_t>& count) {
     count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
+const expert_cache::ExpertCache* cache_of(engine::Engine& engine) {
+    if (engine.device()) return engine.device()->cache();
+    return engine.offload() ? &engine.offload()->cache() : nullptr;
+}
+
 }  // namespace
 
 ExpertUsage::ExpertUsage(engine::Engine& engine)
-    : cache_(engine.offload() ? &engine.offload()->cache() : nullptr),
+    : cache_(cache_of(engine)),
       layers_(static_cast<int>(engine.config().layers)),
       experts_(static_cast<int>(engine.config().experts)) {
     const auto count = static_cast<std::size_t>(layers_) * static_cast<std::size_t>(experts_);

@@ -18,6 +18,8 @@ class ExpertUsage {
 
     void count(int layer, std::span<const std::int32_t> experts);
 
+    /// Of the devices; null where the CPU computes all.
+    const expert_cache::ExpertCache* cache() const { return cache_; }
     int layers() const { return layers_; }
     int experts() const { return experts_; }
     /// [experts] since the start.
@@ -32,7 +34,7 @@ class ExpertUsage {
                static_cast<std::size_t>(expert);
     }
 
-    const expert_cache::ExpertCache* cache_;  ///< null where the CPU computes all
+    const expert_cache::ExpertCache* cache_;
     int layers_;
     int experts_;
     Counts uses_;

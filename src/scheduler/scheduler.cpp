@@ -111,6 +111,9 @@ SavedSlot Scheduler::restore_slot(int slot, const std::string& path) {
 std::int64_t Scheduler::erase_slot(int slot) {
     return between_steps<std::int64_t>([&](Runner& runner) { return runner.erase(slot); });
 }
+DeviceReport Scheduler::device_report() {
+    return between_steps<DeviceReport>([this](Runner&) { return report_devices(engine_); });
+}
 
 void Scheduler::run() {
     bool worked = false;

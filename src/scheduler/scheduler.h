@@ -12,6 +12,7 @@
 
 #include "scheduler/answer.h"
 #include "scheduler/counters.h"
+#include "scheduler/device_report.h"
 #include "scheduler/expert_usage.h"
 #include "scheduler/options.h"
 #include "scheduler/queue/waiting_queue.h"
@@ -49,6 +50,9 @@ class Scheduler {
     SavedSlot save_slot(int slot, const std::string& path);
     SavedSlot restore_slot(int slot, const std::string& path);
     std::int64_t erase_slot(int slot);
+
+    /// Waits for the step that runs. Throws Cancelled where the scheduler is ending.
+    DeviceReport device_report();
 
     const Counters& counters() const { return counters_; }
     const ExpertUsage& expert_usage() const { return usage_; }

@@ -96,6 +96,22 @@ test('the profile of experts is saved at the end', async () => {
   rmSync(folder, {recursive: true});
 });
 
+test('metrics tell of every device what was measured, and nothing else', async () => {
+  const server = await Server.start('--fake-gpu', '4M@1G/s,4M@2G/s', '--expert-cache', '8', '--cache-profile', 'off', '--metrics', '-t', '1');
+  await server.json('/v1/completions', {prompt: 'A volcano', max_tokens: 30, temperature: 0});
+  const text = await (await server.get('/metrics')).text();
+  const value = (name, device) => Number(new RegExp(`^${name}\\{device="${device}"\\} (\\S+)$`, 'm').exec(text)?.[1]);
+  for (const device of [0, 1]) {
+    assert.ok(value('coterie_device_hits_total', device) > 0);
+    assert.ok(value('coterie_device_moved_bytes_total', device) > 0);
+    assert.ok(value('coterie_device_evictions_total', device) >= 0);
+    assert.equal(value('coterie_device_link_bytes_per_second', device), (device + 1) * 1e9);
+    assert.ok(value('coterie_device_link_share', device) > 0);
+  }
+  assert.doesNotMatch(text, /handoff|draft/);
+  assert.equal(await server.stop(), 0);
+});
+
 test('a slot is saved and comes back in another server, and nothing leaves its folder', async () => {
   const folder = mkdtempSync(`${tmpdir()}/coterie-`);
   const prompt = 'A volcano is a mountain '.repeat(8);

@@ -39,6 +39,8 @@ GrammarConstraint::~GrammarConstraint() = default;
 
 GrammarConstraint GrammarConstraint::fresh() const { return GrammarConstraint(masks_); }
 
+void GrammarConstraint::prepare(std::chrono::milliseconds limit) const { masks_->prepare(limit); }
+
 std::span<const std::uint64_t> GrammarConstraint::mask() {
     if (mask_is_current_) return mask_;
     std::fill(mask_.begin(), mask_.end(), 0);

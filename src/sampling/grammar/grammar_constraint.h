@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -37,6 +38,10 @@ class GrammarConstraint {
     /// A state at the grammar's start that shares the masks of this one: for further requests with the same
     /// grammar.
     GrammarConstraint fresh() const;
+
+    /// Computes ahead what answers to this grammar will need, as far as it gets within the limit. Any thread
+    /// may, while others use copies.
+    void prepare(std::chrono::milliseconds limit) const;
 
     /// Which tokens may come next: bit `id % 64` of word `id / 64`. After the end only end tokens may.
     /// Valid until the next call of anything that is not const. Throws InvalidArgument if no token fits,

@@ -1,8 +1,9 @@
 #include "sampling/grammar/grammar_constraint.h"
 
+#include <algorithm>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <map>
+#include <set>
 
 #include "base/error.h"
 #include "base/split_mix.h"
@@ -98,6 +99,65 @@ TEST(GrammarConstraint, MasksEqualTryingEveryToken) {
         SCOPED_TRACE(kSeed);
         const GrammarPointer grammar = parse_gbnf(text);
         for (int round = 0; round < 6; ++round) walk(grammar, vocabulary, random);
+    }
+}
+
+/// Texts of few letters, so that many begin alike: the trie has parts that walks take as they are.
+std::vector<std::string> crowded_pieces(SplitMix64& random) {
+    const std::vector<std::string> letters = {"a", "b",    "Z",    "7",       "\"", "\\",
+                                              "<", "\n",   " ",    "é",       "你", "\xF0\x9F\x98\x80",
+                                              "a", "\xC3", "\x80", "\xE4\xBD"};
+    std::set<std::string> pieces;
+    while (pieces.size() < 500) {
+        std::string piece;
+        for (std::uint64_t i = 0, length = 2 + random.next() % 5; i < length; ++i) {
+            const std::uint64_t kind = random.next() % 3;
+            piece += letters[kind == 0 ? random.next() % letters.size() : random.next() % (2 + kind)];
+        }
+        pieces.insert(piece);
+    }
+    return {pieces.begin(), pieces.end()};
+}
+
+TEST(GrammarConstraint, PartsOfTheTrieThatAreTakenWholeFit) {
+    SplitMix64 random(kSeed);
+    const auto vocabulary = vocabulary_of(crowded_pieces(random));
+    const GrammarLeadIn thoughts = {GrammarLeadIn::Kind::Optional, "<a", "a<b"};
+    const GrammarPointer grammars[] = {
+        parse_gbnf(kJson),
+        parse_gbnf("root ::= .*"),
+        parse_gbnf("root ::= [abZé-\\U0001F600]* \"<\"?"),
+        parse_gbnf("root ::= w (\" \" w)*\nw ::= [a-z]* d\nd ::= [^<a]*"),
+        parse_gbnf("root ::= \"<\"? c{0,900}\nc ::= [^\"\\\\] | \"\\\\\" [a-z]"),
+        parse_gbnf("root ::= [0-9]+", thoughts),
+        parse_gbnf("root ::= [^你\"]* \"\\\"\""),
+        parse_gbnf("root ::= [abZ7]* ([\\u0080-\\U0010FFFF] \"b\"+)?"),
+        parse_gbnf("root ::= (c | [é-\\uFFFF])* \"<\"\nc ::= [abZ]{1,2} | \"7<\" [a-z]*"),
+        grammar_from_json_schema(R"({"type": "string", "maxLength": 300})"),
+        grammar_from_json_schema(R"({"type": "string", "maxLength": 3})"),
+        grammar_from_json_schema(R"({"type": "array", "items": {"type": "string", "pattern": "^[a-zé]*$"}})"),
+    };
+    for (const GrammarPointer& grammar : grammars) {
+        SCOPED_TRACE(&grammar - grammars);
+        SCOPED_TRACE(kSeed);
+        for (int round = 0; round < 2; ++round) walk(grammar, vocabulary, random);
+    }
+}
+
+TEST(GrammarConstraint, WhatIsPreparedIsWhatAnAnswerWouldHaveComputed) {
+    SplitMix64 random(kSeed);
+    const auto vocabulary = vocabulary_of(crowded_pieces(random));
+    const GrammarPointer grammar = parse_gbnf(kJson);
+    GrammarConstraint cold(grammar, vocabulary);
+    GrammarConstraint warm(grammar, vocabulary);
+    warm.prepare(std::chrono::minutes(1));
+    for (int step = 0; step < 30; ++step) {
+        const std::vector<std::int32_t> allowed = checked_mask(cold, *vocabulary);
+        ASSERT_TRUE(std::ranges::equal(cold.mask(), warm.mask())) << "step " << step << ", seed " << kSeed;
+        const std::int32_t chosen = choose(allowed, random);
+        if (vocabulary->is_end(chosen)) break;
+        cold.accept(chosen);
+        warm.accept(chosen);
     }
 }
 

@@ -49,6 +49,7 @@ MaskCache::MaskCache(GrammarPointer grammar, std::shared_ptr<const GrammarVocabu
       vocabulary_(std::move(vocabulary)),
       budget_bytes_(budget_bytes),
       lookalikes_(find_lookalikes(grammar_->automaton(), vocabulary_->trie().longest())),
+      loops_(find_loops(grammar_->automaton(), lookalikes_)),
       tops_(grammar_->automaton().size()) {}
 
 MaskCache::~MaskCache() {
@@ -58,6 +59,28 @@ MaskCache::~MaskCache() {
 void MaskCache::fill(const ParseState& state, std::span<std::uint64_t> mask) {
     for (const Parse parse : state.parses()) {
         if (grammar_->automaton().node(parse.node).has_bytes) fill_parse(state, parse, mask);
+    }
+}
+
+void MaskCache::prepare(std::chrono::milliseconds limit) {
+    const auto end = std::chrono::steady_clock::now() + limit;
+    const auto go_on = [&](const Uncached& uncached) {  // while there is time, and room for more
+        return uncached.empty() && std::chrono::steady_clock::now() < end;
+    };
+    const Automaton& automaton = grammar_->automaton();
+    Uncached uncached;
+    for (std::size_t id = 0; id < lookalikes_.size() && go_on(uncached); ++id) {
+        if (lookalikes_[id] == id && automaton.node(lookalikes_[id]).has_bytes)
+            on_top(lookalikes_[id], uncached);
+    }
+    for (std::size_t id = 0; id < lookalikes_.size(); ++id) {
+        if (lookalikes_[id] != id) continue;
+        for (const Automaton::Call& call : automaton.calls(automaton.node(lookalikes_[id]))) {
+            if (!go_on(uncached)) return;
+            if (!automaton.node(call.start).has_bytes) continue;
+            const FrameMask& called = on_top(lookalikes_[call.start], uncached);
+            if (!called.exits().empty()) below(called, lookalikes_[call.back], uncached);
+        }
     }
 }
 
@@ -74,7 +97,7 @@ void MaskCache::fill_parse(const ParseState& state, Parse parse, std::span<std::
 
 const FrameMask& MaskCache::on_top(NodeId node, Uncached& uncached) {
     if (const FrameMask* known = tops_[node].load(std::memory_order_acquire)) return *known;
-    MaskWalk walk(grammar_->automaton(), vocabulary_->trie(), vocabulary_->mask_words());
+    MaskWalk walk(grammar_->automaton(), loops_, vocabulary_->trie(), vocabulary_->mask_words());
     walk.walk_on_top(node);
     auto mask = std::make_unique<FrameMask>(walk.take_tokens(), walk.take_exits(), node);
     FrameMask* none = nullptr;
@@ -92,7 +115,7 @@ const FrameMask& MaskCache::below(const FrameMask& above, NodeId node, Uncached&
     for (FrameMask* known = first; known; known = known->next_sibling_) {
         if (known->node_ == node) return *known;
     }
-    MaskWalk walk(grammar_->automaton(), vocabulary_->trie(), vocabulary_->mask_words());
+    MaskWalk walk(grammar_->automaton(), loops_, vocabulary_->trie(), vocabulary_->mask_words());
     walk.walk_below(above.exits(), node);
     auto mask = std::make_unique<FrameMask>(walk.take_tokens(), walk.take_exits(), node);
     if (!reserve(mask->bytes())) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -8,6 +9,7 @@
 
 #include "sampling/grammar/grammar.h"
 #include "sampling/grammar/grammar_vocabulary.h"
+#include "sampling/grammar/loops.h"
 #include "sampling/grammar/parse_state.h"
 
 namespace coterie::grammar {
@@ -59,6 +61,10 @@ class MaskCache {
     /// for a grammar too ambiguous to compute it.
     void fill(const ParseState& state, std::span<std::uint64_t> mask);
 
+    /// Computes masks of single nodes, and of calls where they begin, before they are asked for, until that
+    /// has taken `limit`: what an answer then has to compute is little. Any thread may, at any time.
+    void prepare(std::chrono::milliseconds limit);
+
     const Grammar& grammar() const { return *grammar_; }
     const GrammarVocabulary& vocabulary() const { return *vocabulary_; }
     std::size_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
@@ -77,6 +83,7 @@ class MaskCache {
     std::size_t budget_bytes_;
     std::atomic<std::size_t> bytes_ = 0;
     std::vector<NodeId> lookalikes_;             ///< by node: the one that has its masks
+    std::vector<ByteKinds> loops_;               ///< by node
     std::vector<std::atomic<FrameMask*>> tops_;  ///< by node
 };
 

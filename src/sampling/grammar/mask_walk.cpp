@@ -8,8 +8,9 @@
 
 namespace coterie::grammar {
 
-MaskWalk::MaskWalk(const Automaton& automaton, const TokenTrie& trie, std::size_t mask_words)
-    : automaton_(automaton), trie_(trie), levels_(trie.longest() + 1), tokens_(mask_words) {}
+MaskWalk::MaskWalk(const Automaton& automaton, std::span<const ByteKinds> loops, const TokenTrie& trie,
+                   std::size_t mask_words)
+    : automaton_(automaton), loops_(loops), trie_(trie), levels_(trie.longest() + 1), tokens_(mask_words) {}
 
 void MaskWalk::walk_on_top(NodeId node) {
     start_.parses = {{node, 0}};
@@ -33,10 +34,26 @@ void MaskWalk::walk(std::uint32_t entry) {
             i = nodes[i].subtree_end;
             continue;
         }
-        add_tokens(i);
+        if (takes_all_below(i, to)) {
+            add(trie_.tokens_from(i));
+            i = nodes[i].subtree_end;
+            continue;
+        }
+        add(trie_.tokens_at(i));
         if (to.ended && trie_.has_children(i)) exits_.push_back(i);
         ++i;
     }
+}
+
+/// Whether whatever follows in the trie leads back to a node that the level stands at. (Frames below could
+/// add no token there, so exits among them do not matter.)
+bool MaskWalk::takes_all_below(std::uint32_t place, const Level& level) const {
+    constexpr std::uint32_t kWorthwhile = 6;  // nodes; fewer are sooner read
+    if (trie_.nodes()[place].subtree_end - place < kWorthwhile) return false;
+    const ByteKinds below = trie_.kinds_below(place);
+    const auto loops = [&](const Parse& parse) { return (below & ~loops_[parse.node]) == 0; };
+    if (level.is_single) return loops(level.parse);
+    return std::any_of(level.set.parses.begin(), level.set.parses.end(), loops);
 }
 
 bool MaskWalk::step(const Level& from, std::uint8_t byte, Level& to) {
@@ -67,8 +84,8 @@ bool MaskWalk::is_single(Parse parse) const {
     return kind == Automaton::Kind::Plain || (kind == Automaton::Kind::MayEnd && parse.stack == 0);
 }
 
-void MaskWalk::add_tokens(std::uint32_t place) {
-    for (const std::int32_t id : trie_.tokens_at(place))
+void MaskWalk::add(std::span<const std::int32_t> tokens) {
+    for (const std::int32_t id : tokens)
         tokens_[static_cast<std::size_t>(id) / 64] |= std::uint64_t{1} << (id % 64);
 }
 

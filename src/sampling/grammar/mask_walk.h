@@ -10,10 +10,13 @@
 namespace coterie::grammar {
 
 /// Walks the token trie with the parses of one frame. Collects the tokens that end within the frame and the
-/// places at which the frame may end.
+/// places at which the frame may end. Parts of the trie that hold nothing but what leads back to the same
+/// node (loops.h) are taken as they are.
 class MaskWalk {
   public:
-    MaskWalk(const Automaton& automaton, const TokenTrie& trie, std::size_t mask_words);
+    /// `loops` are the automaton's.
+    MaskWalk(const Automaton& automaton, std::span<const ByteKinds> loops, const TokenTrie& trie,
+             std::size_t mask_words);
 
     /// Starts at the trie's root with the node alone: its rule's end and its calls are other parses' affair.
     void walk_on_top(NodeId node);
@@ -37,11 +40,13 @@ class MaskWalk {
 
     void walk(std::uint32_t entry);
     bool step(const Level& from, std::uint8_t byte, Level& to);
+    bool takes_all_below(std::uint32_t place, const Level& level) const;
     bool is_single(Parse parse) const;
-    void add_tokens(std::uint32_t place);
+    void add(std::span<const std::int32_t> tokens);
     void count_step(std::size_t parses);
 
     const Automaton& automaton_;
+    std::span<const ByteKinds> loops_;
     const TokenTrie& trie_;
     StackPool stacks_;
     ParseSet start_;

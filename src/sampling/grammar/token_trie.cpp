@@ -18,6 +18,7 @@ TokenTrie::TokenTrie(std::vector<Entry> entries) {
     close_subtrees(0);
     nodes_.push_back({.subtree_end = 0, .first_token = static_cast<std::uint32_t>(tokens_.size())});
     open_ = {};
+    find_kinds();
 }
 
 /// Sorted texts come in preorder: a text shares the path to its common prefix with the one before it.
@@ -48,6 +49,34 @@ void TokenTrie::close_subtrees(std::size_t kept) {
         nodes_[open_.back()].subtree_end = static_cast<std::uint32_t>(nodes_.size());
         open_.pop_back();
     }
+}
+
+/// Children stand behind their parents.
+void TokenTrie::find_kinds() {
+    kinds_below_.assign(size(), 0);
+    for (std::uint32_t node = size(); node-- > 0;) {
+        for (std::uint32_t child = node + 1; child < nodes_[node].subtree_end;
+             child = nodes_[child].subtree_end)
+            kinds_below_[node] |= kinds_from(child, read_utf8(Utf8Place::Between, nodes_[child].byte));
+    }
+}
+
+/// Of texts that have come to `child`, whose own byte led to `place`.
+ByteKinds TokenTrie::kinds_from(std::uint32_t child, Utf8Place place) const {
+    const std::uint32_t end = nodes_[child].subtree_end;
+    if (place == Utf8Place::Between) {
+        const bool ascii = nodes_[child].byte < 0x80;
+        return (ascii ? kind_of(nodes_[child].byte) : kCharacters) | kinds_below_[child];
+    }
+    ByteKinds kinds = kCharacters;
+    if (place == Utf8Place::Nowhere) {  // from here on, byte by byte
+        kinds = kBroken;
+        for (std::uint32_t node = child; node < end; ++node) kinds |= kind_of(nodes_[node].byte);
+        return kinds;
+    }
+    for (std::uint32_t next = child + 1; next < end; next = nodes_[next].subtree_end)
+        kinds |= kinds_from(next, read_utf8(place, nodes_[next].byte));
+    return kinds;
 }
 
 }  // namespace coterie::grammar

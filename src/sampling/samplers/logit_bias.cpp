@@ -28,17 +28,13 @@ LogitBias::LogitBias(std::vector<TokenBias> biases, std::int64_t vocabulary) {
             biases_.back().bias += entry.bias;
         } else {
             biases_.push_back(entry);
+            tokens_.push_back(entry.token);
         }
     }
 }
 
 void LogitBias::apply(Candidates& candidates, Random&) {
-    candidates.change_logits([&](const Candidate& candidate) {
-        const auto entry =
-            std::lower_bound(biases_.begin(), biases_.end(), TokenBias{candidate.id, 0}, token_before);
-        const bool found = entry != biases_.end() && entry->token == candidate.id;
-        return found ? candidate.logit + entry->bias : candidate.logit;
-    });
+    for (const TokenBias& entry : biases_) candidates.add_to_logit(entry.token, entry.bias);
     if (candidates.max_logit() == -kInfinity)
         fail(ErrorCode::InvalidArgument, "logit_bias forbids every token");
 }

@@ -21,10 +21,15 @@ struct TokenBias {
 class LogitBias final : public Sampler {
   public:
     LogitBias(std::vector<TokenBias> biases, std::int64_t vocabulary);
+    /// Requires: the candidates are as loaded.
     void apply(Candidates& candidates, Random& random) override;
+
+    /// Whose logits change, ascending.
+    std::span<const std::int32_t> tokens() const { return tokens_; }
 
   private:
     std::vector<TokenBias> biases_;  ///< by token, each once
+    std::vector<std::int32_t> tokens_;
 };
 
 /// Lowers tokens of the window: a positive logit is divided by `repeat`, another one multiplied (Keskar et

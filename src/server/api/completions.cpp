@@ -4,10 +4,12 @@
 
 #include "server/api/endpoints.h"
 #include "server/api/openai_json.h"
+#include "server/chat/answer_constraint.h"
 #include "server/chat/format_wish.h"
 #include "server/json/api_error.h"
 #include "server/json/parse.h"
 #include "server/service/answer_reader.h"
+#include "server/service/generation.h"
 #include "server/service/prompts.h"
 
 namespace coterie::server {

@@ -6,6 +6,7 @@
 #include "server/api/openai_json.h"
 #include "server/chat/answer_blocks.h"
 #include "server/chat/anthropic_request.h"
+#include "server/chat/chat_input.h"
 #include "server/json/api_error.h"
 #include "server/json/parse.h"
 #include "server/service/answer_reader.h"

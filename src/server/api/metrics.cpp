@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 #include <sstream>
@@ -110,11 +111,51 @@ void add_devices(Families& families, const scheduler::CacheView& view) {
     }
 }
 
-std::string metrics(const scheduler::Scheduler& scheduler) {
+void add_hand_offs(Families& families, const scheduler::DeviceReport::HandOffs& did,
+                   const std::string& device) {
+    families.counter("coterie_device_handoffs_total", "Layers whose missing experts went to the CPU",
+                     real(did.layers), {{"device", device}});
+    const auto part = [&](const char* name, double seconds) {
+        families.counter("coterie_device_handoff_seconds_total",
+                         "Time of a device for handing layers to the CPU", seconds,
+                         {{"device", device}, {"part", name}});
+    };
+    part("posting", did.posting_seconds);
+    part("waiting", did.waiting_seconds);
+    part("reading", did.reading_seconds);
+}
+
+/// What is not measured is left out.
+void add_links(Families& families, scheduler::Scheduler& scheduler, const scheduler::CacheView& view) {
+    if (view.devices.empty()) return;
+    const scheduler::Counters& c = scheduler.counters();
+    const double seconds = (real(c.prompt_step_us) + real(c.answer_step_us)) * 1e-6;
+    const scheduler::DeviceReport report = scheduler.device_report();
+    for (std::size_t i = 0; i < std::min(report.devices.size(), view.devices.size()); ++i) {
+        const scheduler::DeviceReport::Device& device = report.devices[i];
+        const std::string name = std::to_string(i);
+        families.counter("coterie_device_streamed_bytes_total",
+                         "Bytes of prompts' experts moved and not kept", real(device.streamed_bytes),
+                         {{"device", name}});
+        if (device.hand_offs) add_hand_offs(families, *device.hand_offs, name);
+        if (!device.link_bytes_per_second) continue;
+        families.gauge("coterie_device_link_bytes_per_second", "Rate of the link from RAM",
+                       *device.link_bytes_per_second, {{"device", name}});
+        const double could = *device.link_bytes_per_second * seconds;
+        const double moved = real(view.devices[i].moved_bytes) + real(device.streamed_bytes);
+        families.gauge("coterie_device_link_share",
+                       "Bytes moved of those that the link could have moved during steps",
+                       could > 0.0 ? moved / could : 0.0, {{"device", name}});
+    }
+}
+
+std::string metrics(scheduler::Scheduler& scheduler) {
     Families families;
     add_work(families, scheduler);
     add_memory(families, scheduler);
-    add_devices(families, scheduler::read_cache(scheduler));
+    const scheduler::CacheView view = scheduler::read_cache(scheduler);
+    add_devices(families, view);
+    add_links(families, scheduler, view);
     std::ostringstream text;
     prometheus::TextSerializer().Serialize(text, families.all());
     return text.str();

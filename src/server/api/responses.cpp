@@ -5,6 +5,7 @@
 #include "server/api/endpoints.h"
 #include "server/api/openai_json.h"
 #include "server/chat/answer_blocks.h"
+#include "server/chat/chat_input.h"
 #include "server/chat/responses_request.h"
 #include "server/json/api_error.h"
 #include "server/json/parse.h"

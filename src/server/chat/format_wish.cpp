@@ -1,6 +1,5 @@
 #include "server/chat/format_wish.h"
 
-#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "server/json/api_error.h"
@@ -36,12 +35,6 @@ FormatWish read_response_format(const Fields& format) {
     return {FormatWish::Kind::JsonObject, {}, format.path("type")};
 }
 
-GrammarPointer compile(const FormatWish& wish, const GrammarLeadIn& lead_in) {
-    if (wish.kind == FormatWish::Kind::JsonObject) return grammar_of_json_objects(lead_in);
-    if (wish.kind == FormatWish::Kind::JsonSchema) return grammar_from_json_schema(wish.text, lead_in);
-    return parse_gbnf(wish.text, lead_in);
-}
-
 }  // namespace
 
 FormatWish read_format(const Fields& fields) {
@@ -56,25 +49,6 @@ FormatWish read_format(const Fields& fields) {
         wish = {FormatWish::Kind::Gbnf, *grammar, fields.path("grammar")};
     }
     return wish;
-}
-
-std::function<std::unique_ptr<scheduler::TokenConstraint>()> constrain(const FormatWish& wish,
-                                                                       const GrammarLeadIn& lead_in,
-                                                                       Service& service) {
-    if (wish.kind == FormatWish::Kind::Free) return {};
-    const std::string key =
-        fmt::format("{}\n{}\n{}\n{}\n{}", static_cast<int>(wish.kind), static_cast<int>(lead_in.kind),
-                    lead_in.open, lead_in.close, wish.text);
-    const auto make = [&service, key, wish, lead_in] {
-        return service.constraint(key, [&] { return compile(wish, lead_in); });
-    };
-    try {
-        make();
-    } catch (const Error& error) {
-        if (error.code() != ErrorCode::InvalidArgument && error.code() != ErrorCode::Unsupported) throw;
-        refuse_field(wish.path, error.what());
-    }
-    return make;
 }
 
 }  // namespace coterie::server

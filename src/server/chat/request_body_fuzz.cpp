@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "server/chat/anthropic_request.h"
-#include "server/chat/chat_input.h"
+#include "server/chat/chat_request.h"
 #include "server/chat/responses_request.h"
 #include "server/chat/written_messages.h"
 #include "server/json/api_error.h"

@@ -148,6 +148,9 @@ TEST(WrittenMessages, TakesAnAnswerThatWasBegun) {
 TEST(WrittenMessages, NamesThePlaceOfWhatItCannotRead) {
     EXPECT_EQ(refused([] { WrittenMessages(Json::array()); }), "messages");
     EXPECT_EQ(refused([] { WrittenMessages(Json::parse(R"([{"content": "x"}])")); }), "messages[0].role");
+    for (const char* nothing : {R"([{"role": "user"}])", R"([{"role": "tool", "content": null}])"})
+        EXPECT_EQ(refused([&] { WrittenMessages(Json::parse(nothing)); }), "messages[0].content");
+    EXPECT_EQ(refused([] { WrittenMessages(Json::parse(R"([{"role": "assistant"}])")); }), "not refused");
     EXPECT_EQ(refused([] { WrittenMessages(Json::parse(R"([{"role": "user", "content": 5}])")); }),
               "messages[0].content");
     EXPECT_EQ(refused([] {

@@ -102,6 +102,7 @@ std::string read_messages(const Fields& fields) {
         messages.push_back({{"role", "user"}, {"content", input}});
         return dump(messages);
     }
+    if (!input.is_array()) refuse_field(fields.path("input"), "must be a string or an array of items");
     const Json* items = fields.array("input", kMostItems);
     ItemReader reader(messages);
     for (std::size_t i = 0; i < items->size(); ++i) {

@@ -1,7 +1,6 @@
 #pragma once
 
-#include "server/chat/chat_input.h"
-#include "server/json/fields.h"
+#include "server/chat/chat_request.h"
 
 namespace coterie::server {
 

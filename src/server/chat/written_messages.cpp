@@ -24,9 +24,12 @@ void WrittenMessages::add_message(Json& message, const std::string& path) {
     const auto role = fields.word("role", {"system", "developer", "user", "assistant", "tool", "function"});
     if (!role) refuse_field(fields.path("role"), "is missing");
     const auto content = message.find("content");
-    if (content == message.end() || content->is_null()) return;
     const bool written = *role != "assistant";
     const std::string place = fields.path("content");
+    if (content == message.end() || content->is_null()) {
+        if (written) refuse_field(place, "is missing");
+        return;  // an answer may be calls alone
+    }
     if (content->is_array()) {
         for (std::size_t i = 0; i < content->size(); ++i)
             add_part((*content)[i], Fields::at(place, i), written);

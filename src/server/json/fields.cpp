@@ -83,6 +83,7 @@ std::vector<std::string> Fields::strings(std::string_view name, std::size_t most
     const Json* value = find(name);
     if (!value) return {};
     if (value->is_string()) return {value->get<std::string>()};
+    if (!value->is_array()) refuse_field(path(name), "must be a string or an array of strings");
     const Json* list = array(name, most);
     std::vector<std::string> texts;
     for (std::size_t i = 0; i < list->size(); ++i) {

@@ -138,6 +138,17 @@ void read_scheduling(const Fields& fields, const Service& service, Generation& g
     if (limit && *limit > 0) generation.generation_limit = std::chrono::milliseconds(*limit);
 }
 
+/// Their messages begin with the option's name.
+void check_sampling(const Fields& fields, const SamplingOptions& options) {
+    try {
+        check_ranges(options);
+    } catch (const Error& error) {
+        const std::string message = error.what();
+        const std::size_t name = message.find(' ');
+        refuse_field(fields.path(message.substr(0, name)), message.substr(name + 1));
+    }
+}
+
 }  // namespace
 
 Generation read_generation(const Fields& fields, const Service& service, const std::string& client) {
@@ -151,7 +162,7 @@ Generation read_generation(const Fields& fields, const Service& service, const s
     if (fields.has("dry_sequence_breakers")) {
         generation.sampling.dry_sequence_breakers = fields.strings("dry_sequence_breakers", 64);
     }
-    check_ranges(generation.sampling);
+    check_sampling(fields, generation.sampling);
     generation.max_tokens = read_max_tokens(fields, service.options().max_tokens);
     generation.answers = static_cast<int>(fields.integer("n", 1, kMostAnswers).value_or(1));
     generation.stop = fields.strings("stop", kMostStops);

@@ -8,6 +8,8 @@ namespace coterie::server {
 namespace {
 
 constexpr std::size_t kKeptGrammars = 16;
+/// What a request with a new grammar may wait for, so that no token has to.
+constexpr std::chrono::milliseconds kPreparation{100};
 
 class HeldToGrammar final : public scheduler::TokenConstraint {
   public:
@@ -51,6 +53,7 @@ GrammarConstraint Service::fresh_constraint(const std::string& key,
         }
     }
     GrammarConstraint compiled(compile(), vocabulary_);  // may take a while: others are not held up
+    compiled.prepare(kPreparation);
     const std::lock_guard lock(mutex_);
     recent_.emplace_front(key, std::move(compiled));
     if (recent_.size() > kKeptGrammars) recent_.pop_back();
