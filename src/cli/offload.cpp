@@ -252,9 +252,9 @@ std::string describe_offload(engine::Engine& engine) {
     const engine::HybridStatistics& did = offload.experts().statistics();
     std::string text = fmt::format(
         "coterie: experts: {:.1f} % of {} uses hit; {} computed in slots, {} fetched, {} "
-        "streamed, {} on the CPU\n",
+        "streamed ({} of them begun before their layer), {} on the CPU\n",
         percent(cache.hits, cache.hits + cache.misses), cache.hits + cache.misses, did.in_place.experts,
-        did.fetched.experts, did.streamed.experts, did.on_cpu.experts);
+        did.fetched.experts, did.streamed.experts, did.ran_ahead.experts, did.on_cpu.experts);
     for (std::size_t d = 0; d < cache.devices.size(); ++d) {
         const expert_cache::DeviceStatistics& device = cache.devices[d];
         text += fmt::format(

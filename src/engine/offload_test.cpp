@@ -114,6 +114,48 @@ TEST_F(OffloadTest, OneRefusedCallOnlyCostsAFewSteps) {
     }
 }
 
+/// Passes the time of attention on the devices' clock, and sums up what layers take behind their routing.
+class TimedLayers : public StepObserver {
+  public:
+    TimedLayers(SimulatedClock& clock, Nanoseconds attention) : clock_(clock), attention_(attention) {}
+    void routed(int, std::int64_t, std::span<const std::int32_t>, std::span<const float>) override {
+        routed_ = clock_.now();
+    }
+    void layer_done(int layer, const float*, std::int64_t, std::int64_t) override {
+        if (layer > 0) experts += clock_.now() - routed_;  // the first has none
+        clock_.advance(attention_);
+    }
+
+    Nanoseconds experts{0};
+
+  private:
+    SimulatedClock& clock_;
+    Nanoseconds attention_;
+    Nanoseconds routed_{0};
+};
+
+TEST_F(OffloadTest, APromptsCopiesRunThroughAttention) {
+    constexpr double kLinkRate = 1e7;  // 3.5 ms an expert
+    options.offload.fake_devices[0].link_rate = kLinkRate;
+    make();
+    const std::vector<TokenId> prompt = draw(60);
+    const auto& streamed = engine->offload()->experts().statistics();
+    const auto run = [&](Nanoseconds attention) {
+        Sequence fresh = engine->make_sequence();
+        TimedLayers layers(clock, attention);
+        engine->extend(fresh, prompt, &layers, [](std::int64_t, std::int64_t, std::int64_t) {});
+        return layers.experts;
+    };
+    run(Nanoseconds(0));  // by which the next ones guess
+    const Nanoseconds without = run(Nanoseconds(0));
+    const HybridStatistics::Path before = streamed.ran_ahead;
+    const Nanoseconds with = run(std::chrono::seconds(1));
+    const double saved = static_cast<double>(streamed.ran_ahead.bytes - before.bytes) / kLinkRate;
+    EXPECT_GE(streamed.ran_ahead.experts - before.experts, 6u * 8);  // layers, and buffers of a ring
+    EXPECT_GE(std::chrono::duration<double>(without - with).count(), 0.95 * saved);
+    EXPECT_GT(with.count(), 0) << "the rest streams beside the products";
+}
+
 TEST_F(OffloadTest, ARefusedLoanIsAskedForAgain) {
     options.offload.slots_per_layer = 60;
     make();

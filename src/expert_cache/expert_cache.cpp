@@ -1,6 +1,7 @@
 #include "expert_cache/expert_cache.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -16,11 +17,22 @@ namespace {
 
 StepLog& log_of(CacheState& state, std::int32_t place) { return state.logs[static_cast<std::size_t>(place)]; }
 
+/// Under the cache's lock.
+void count_uses(CacheState& state, StepLog& log) {
+    state.misses += std::exchange(log.uses_of[0], 0);
+    for (std::size_t d = 0; d < state.devices.size(); ++d) {
+        state.devices[d]->counts.hits += std::exchange(log.uses_of[d + 1], 0);
+        state.devices[d]->counts.paid_back += std::exchange(log.paid_back[d], 0);
+    }
+}
+
 void learn_from_step(CacheState& state, std::int32_t place) {
     state.epochs.renew(place);  // reads nothing any more, but the log is still its own
     StepLog& log = log_of(state, place);
+    log.forget_reads();
     {
         const std::lock_guard lock(state.mutex);
+        count_uses(state, log);
         tidy(state);
         learn(state, log);
         state.tokens += log.tokens;
@@ -78,8 +90,6 @@ Preload queue_preload(CacheState& state, ExpertKey key) {
 
 DeviceStatistics statistics_of(const DeviceCache& device) {
     DeviceStatistics result = device.counts;
-    result.hits = device.hits.load();
-    result.paid_back = device.paid_back.load();
     result.lost = device.lost.load();
     result.out = device.out.load();
     for (std::int32_t l = 0; l < device.slots.layers(); ++l) {
@@ -89,44 +99,51 @@ DeviceStatistics statistics_of(const DeviceCache& device) {
     return result;
 }
 
-/// Counts the hits of one call, with few atomic operations.
-class HitCounter {
+/// Notes what one token chose in one layer.
+class RoutedToken {
   public:
-    explicit HitCounter(CacheState& state) : state_(state) {}
+    RoutedToken(CacheState& state, StepLog& log, std::int32_t layer)
+        : state_(state),
+          log_(log),
+          layer_(layer),
+          entries_(state.residency.layer(layer)),
+          reads_(log.reads.layer(layer)) {}
 
-    void hit(ResidencyEntry& entry, std::int32_t device) {
-        if (device != device_) flush();
-        device_ = device;
-        ++here_;
-        if (entry.take_fresh()) state_.at(device).paid_back.fetch_add(1, std::memory_order_relaxed);
-    }
-    void finish(std::uint64_t uses) {
-        flush();
-        state_.hits.fetch_add(hits_, std::memory_order_relaxed);
-        state_.misses.fetch_add(uses - hits_, std::memory_order_relaxed);
+    void note(std::int32_t token, std::span<const std::int32_t> experts) {
+        log_.tokens = std::max(log_.tokens, token + 1);
+        while (!experts.empty()) {
+            if (log_.room() == 0) make_room();
+            const auto run = experts.first(std::min(experts.size(), log_.room()));
+            const std::uint64_t missed = look_up(run);
+            if (log_.learns) log_.add_run(layer_, token, run, missed);
+            experts = experts.subspan(run.size());
+        }
     }
 
   private:
-    void flush() {
-        if (here_ == 0) return;
-        state_.at(device_).hits.fetch_add(here_, std::memory_order_relaxed);
-        hits_ += here_;
-        here_ = 0;
+    /// Bit i: the i-th expert is not resident.
+    std::uint64_t look_up(std::span<const std::int32_t> experts) {
+        std::uint64_t missed = 0;
+        for (std::size_t i = 0; i < experts.size(); ++i) {
+            log_.read(reads_, experts[i]);
+            const ResidencyEntry::Use use = entries_[experts[i]].use();
+            ++log_.uses_of[static_cast<std::size_t>(use.place)];
+            if (use.first) ++log_.paid_back[static_cast<std::size_t>(use.place - 1)];
+            missed |= std::uint64_t{use.place == 0} << i;
+        }
+        return missed;
+    }
+    void make_room() {
+        const std::lock_guard lock(state_.mutex);
+        learn(state_, log_);
     }
 
     CacheState& state_;
-    std::int32_t device_ = -1;
-    std::uint64_t here_ = 0;  ///< since the device changed
-    std::uint64_t hits_ = 0;
+    StepLog& log_;
+    const std::int32_t layer_;
+    ResidencyEntry* const entries_;
+    const std::span<std::atomic<std::uint64_t>> reads_;
 };
-
-void remember(CacheState& state, StepLog& log, const Use& use) {
-    if (log.uses.size() == log.uses.capacity()) {
-        const std::lock_guard lock(state.mutex);
-        learn(state, log);
-    }
-    log.uses.push_back(use);
-}
 
 }  // namespace
 
@@ -142,23 +159,13 @@ CacheStep::~CacheStep() {
 }
 
 void CacheStep::routed(std::int32_t layer, std::span<const std::int32_t> experts, std::int32_t per_token) {
-    CacheState& state = *state_;
-    StepLog& log = log_of(state, slot_);
-    const std::uint64_t number = state.epochs.number(slot_);
-    ResidencyEntry* entries = state.residency.layer(layer);
-    HitCounter counter(state);
+    RoutedToken routed(*state_, log_of(*state_, slot_), layer);
     std::int32_t token = 0;
-    std::int32_t rank = 0;
-    for (const std::int32_t expert : experts) {
-        ResidencyEntry& entry = entries[expert];
-        entry.mark_used(number);
-        const auto place = entry.find();
-        if (place) counter.hit(entry, place->device);
-        if (log.learns) remember(state, log, {{layer, expert}, token, place.has_value()});
-        if (++rank == per_token) ++token, rank = 0;
+    while (!experts.empty()) {
+        const std::size_t count = std::min(static_cast<std::size_t>(per_token), experts.size());
+        routed.note(token++, experts.first(count));
+        experts = experts.subspan(count);
     }
-    counter.finish(experts.size());
-    log.tokens = std::max(log.tokens, token);
 }
 
 std::optional<DeviceAddress> CacheStep::fetch(ExpertKey key, std::int32_t device, Stream& stream) {
@@ -177,6 +184,7 @@ bool CacheStep::prefetch(ExpertKey key) {
 
 void CacheStep::refresh() {
     state_->epochs.renew(slot_);
+    log_of(*state_, slot_).forget_reads();
     const std::lock_guard lock(state_->mutex);
     tidy(*state_);
 }
@@ -220,6 +228,18 @@ std::optional<ResidentExpert> ExpertCache::find(ExpertKey key) const {
                           .address = state_->at(place->device).slots.address(key.layer, place->slot)};
 }
 
+void ExpertCache::find(std::int32_t layer, std::span<const std::int32_t> experts,
+                       std::span<ResidentExpert> found) const {
+    const ResidencyEntry* entries = state_->residency.layer(layer);
+    for (std::size_t i = 0; i < experts.size(); ++i) {
+        const ResidencyEntry::Spot spot = entries[experts[i]].spot();
+        found[i].device = spot.device;
+        if (state_->devices.empty()) continue;
+        const SlotTable& slots = state_->at(std::max(spot.device, 0)).slots;  // of any, where there is none
+        found[i].address = slots.address(layer, spot.slot);
+    }
+}
+
 void ExpertCache::residents(std::int32_t device, std::int32_t layer,
                             std::span<std::uint64_t> addresses) const {
     const ResidencyEntry* entries = state_->residency.layer(layer);
@@ -246,13 +266,15 @@ std::optional<ExpertLease> ExpertCache::acquire(ExpertKey key) const {
     return std::nullopt;
 }
 
+bool ExpertCache::exclusive() const { return state_->host != nullptr; }
+
 const std::byte* ExpertCache::in_ram(ExpertKey key) const {
     return state_->host ? state_->host->find(key) : nullptr;
 }
 
 HostExpert ExpertCache::bytes_of(ExpertKey key) const { return state_->bytes_of(key); }
 
-bool ExpertCache::wanted(ExpertKey key) const { return state_->residency.at(key).wanted(); }
+bool ExpertCache::wanted(ExpertKey key) const { return state_->residency.wanted(key); }
 
 std::int32_t ExpertCache::free_slots(std::int32_t device, std::int32_t layer) const {
     const DeviceCache& of = state_->at(device);
@@ -261,10 +283,7 @@ std::int32_t ExpertCache::free_slots(std::int32_t device, std::int32_t layer) co
 
 CacheStep ExpertCache::begin_step(Learning learning) {
     const std::int32_t place = state_->epochs.begin();
-    StepLog& log = log_of(*state_, place);
-    log.uses.clear();
-    log.tokens = 0;
-    log.learns = learning == Learning::On;
+    log_of(*state_, place).begin(learning == Learning::On);
     return CacheStep(*state_, place);
 }
 
@@ -373,10 +392,13 @@ std::int32_t ExpertCache::slots(std::int32_t device, std::int32_t layer) const {
 CacheStatistics ExpertCache::statistics() const {
     const std::lock_guard lock(state_->mutex);
     CacheStatistics result{.tokens = static_cast<std::uint64_t>(state_->tokens),
-                           .hits = state_->hits.load(),
-                           .misses = state_->misses.load(),
+                           .hits = 0,
+                           .misses = state_->misses,
                            .devices = {}};
-    for (const auto& device : state_->devices) result.devices.push_back(statistics_of(*device));
+    for (const auto& device : state_->devices) {
+        result.devices.push_back(statistics_of(*device));
+        result.hits += result.devices.back().hits;
+    }
     return result;
 }
 

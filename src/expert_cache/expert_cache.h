@@ -117,12 +117,18 @@ class ExpertCache {
 
     /// Where an expert is resident now. Lock-free; valid until the running step ends.
     std::optional<ResidentExpert> find(ExpertKey key) const;
+    /// The same of several experts of a layer; `found`: [experts], device -1 (and any address)
+    /// where there is none.
+    void find(std::int32_t layer, std::span<const std::int32_t> experts,
+              std::span<ResidentExpert> found) const;
     /// The same of a whole layer for one device: [experts] addresses, 0 where the expert is not there.
     void residents(std::int32_t device, std::int32_t layer, std::span<std::uint64_t> addresses) const;
     /// Changes whenever an answer of `find` or `residents` may have changed; to be read before them.
     std::uint32_t version() const;
     /// The same for longer than a step.
     std::optional<ExpertLease> acquire(ExpertKey key) const;
+    /// Whether RAM holds only what no device does.
+    bool exclusive() const;
     /// With exclusive residency, where RAM holds an expert, gate, up and down one after the other; null where
     /// it does not. Lock-free; valid until the running step ends.
     const std::byte* in_ram(ExpertKey key) const;

@@ -312,6 +312,42 @@ TEST(ExpertCache, AFullLogIsWorkedInDuringTheStep) {
     EXPECT_EQ(rig.cache->statistics().tokens, 100u);
 }
 
+TEST(ExpertCache, ATokenMayChooseMoreExpertsThanARunOfTheLogHolds) {
+    Rig rig({{16, 0}});
+    std::vector<std::int32_t> experts(150, 3);
+    experts.front() = 1;
+    experts.back() = 2;
+    for (int token = 0; token < 2; ++token) {
+        {
+            CacheStep step = rig.cache->begin_step();
+            step.routed(0, experts, 150);
+        }
+        rig.cache->settle(seconds(1));
+    }
+    EXPECT_EQ(rig.residents(0), 3);
+    EXPECT_EQ(rig.cache->statistics().tokens, 2u);
+    EXPECT_EQ(rig.cache->statistics().misses, 150u);
+    EXPECT_EQ(rig.cache->statistics().hits, 150u);
+}
+
+TEST(ExpertCache, FindGivesTheSameForOneAndForMany) {
+    Rig rig({{4, 4}, {4, 4}});
+    const std::vector<std::int32_t> all{0, 1, 2, 3, 4, 5, 6, 7};
+    for (std::int32_t round = 0; round < 8; ++round) {
+        rig.use(0, {round, (3 * round + 1) % 16});
+        std::vector<ResidentExpert> found(all.size());
+        rig.cache->find(0, all, found);
+        for (const std::int32_t expert : all) {
+            const auto one = rig.cache->find({0, expert});
+            const ResidentExpert& of = found[static_cast<std::size_t>(expert)];
+            ASSERT_EQ(of.device, one ? one->device : -1);
+            if (one) {
+                ASSERT_EQ(of.address, one->address);
+            }
+        }
+    }
+}
+
 TEST(ExpertCache, ASingleSlotIsRefilledAfterItsVictimHasGone) {
     Rig rig({{1, 0}});
     rig.use(0, {3});

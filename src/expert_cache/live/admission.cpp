@@ -1,6 +1,7 @@
 #include "expert_cache/live/admission.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/error.h"
 #include "expert_cache/live/eviction.h"
@@ -12,6 +13,12 @@ namespace {
 // worth a slot is missed again soon.
 constexpr std::int32_t kConsidered = 96;
 constexpr int kMarks = 16;
+
+/// The numbers below `count`, evenly, whatever it is: multiples of the golden ratio.
+std::size_t spread(std::uint64_t round, std::size_t count) {
+    const std::uint64_t fraction = round * 0x9E3779B97F4A7C15ull >> 32;  // of 2^32
+    return static_cast<std::size_t>(fraction * count >> 32);
+}
 
 std::uint64_t bytes_of(const CacheState& state, ExpertKey key) {
     return state.layers[static_cast<std::size_t>(key.layer)].expert_bytes;
@@ -34,7 +41,7 @@ DeviceCache* roomiest(CacheState& state, std::int32_t layer) {
 }
 
 bool is_here_or_coming(CacheState& state, ExpertKey key) {
-    return state.record(key).arriving || state.residency.find(key).has_value();
+    return state.arriving.has(key) || state.residency.find(key).has_value();
 }
 
 /// Claims a slot and queues the copy. `victim`: an expert of the same device, or -1.
@@ -48,10 +55,9 @@ bool start_upload(CacheState& state, DeviceCache& device, ExpertKey key, std::in
         device.slots.abandon(key.layer, *slot);
         return false;
     }
-    ExpertRecord& record = state.record(key);
-    record.arriving = true;
-    record.victim = victim;
-    if (victim >= 0) state.doom({key.layer, victim}, true);
+    state.arriving.set(key, true);
+    state.victim_of(key) = victim;
+    if (victim >= 0) state.doomed.set({key.layer, victim}, true);
     return true;
 }
 
@@ -70,9 +76,9 @@ bool admit(CacheState& state, ExpertKey key) {
 }
 
 void feed_policies(CacheState& state, const StepLog& log) {
-    for (const Use& use : log.uses) {
-        state.last_token = std::max(state.last_token, state.tokens + use.token);
-        state.policy(use.key.layer).used(use.key.expert, state.last_token, use.hit);
+    for (const StepLog::Run& run : log.runs()) {
+        state.last_token = std::max(state.last_token, state.tokens + run.token);
+        state.policy(run.layer).token_used(log.uses(run), state.last_token);
     }
 }
 
@@ -81,39 +87,71 @@ bool uploads_wanted(const CacheState& state) {
                        [](const auto& device) { return !device->out.load() && device->uploader.room() > 0; });
 }
 
+/// Decides which of the experts that a step missed come in.
+class Admission {
+  public:
+    Admission(CacheState& state, const StepLog& log)
+        : state_(state),
+          left_(kConsidered * std::max(log.tokens, 1)),
+          room_(uploads_wanted(state)),
+          repeats_(log.tokens > 1) {
+        if (repeats_) std::fill(state.considered.all().begin(), state.considered.all().end(), 0);
+    }
+
+    /// While no queue takes one more, a few are still told that they are wanted.
+    bool goes_on() const { return left_ > 0 && (marks_ > 0 || room_); }
+
+    void consider(const StepLog::Run& run, std::span<const ExpertUse> uses) {
+        for (std::uint64_t missed = run.missed; missed != 0 && goes_on(); missed &= missed - 1) {
+            --left_;
+            const ExpertKey key{run.layer, uses[static_cast<std::size_t>(std::countr_zero(missed))].expert};
+            if (!was_considered(key) && !is_here_or_coming(state_, key)) decide(key);
+        }
+    }
+
+  private:
+    bool was_considered(ExpertKey key) {
+        if (!repeats_) return false;
+        const bool was = state_.considered.has(key);
+        state_.considered.set(key, true);
+        return was;
+    }
+    void decide(ExpertKey key) {
+        bool wanted = state_.policy(key.layer).admits(key.expert, state_.last_token);
+        if (!room_) {
+            --marks_;
+        } else if (wanted) {
+            wanted = admit(state_, key);
+            room_ = !wanted || uploads_wanted(state_);
+        }
+        state_.residency.mark_wanted(key, wanted);
+    }
+
+    CacheState& state_;
+    std::int32_t left_;
+    int marks_ = kMarks;
+    bool room_;
+    bool repeats_;  ///< tokens of one step may have missed the same expert
+};
+
 /// Each missed expert once, from another layer on each time, so that none is served last for ever.
 void admit_missed(CacheState& state, const StepLog& log) {
-    const std::uint64_t round = ++state.rounds;
-    const std::size_t count = log.uses.size();
-    const std::size_t start = count == 0 ? 0 : round * 37 % count;
-    // While no queue takes one more, a few are still told that they are wanted.
-    int marks = kMarks;
-    bool room = uploads_wanted(state);
-    std::int32_t left = kConsidered * std::max(log.tokens, 1);
-    for (std::size_t i = start, end = start + count; i < end && left > 0 && (marks > 0 || room); ++i) {
-        const Use& use = log.uses[i < count ? i : i - count];
-        if (use.hit) continue;
-        --left;
-        ExpertRecord& record = state.record(use.key);
-        if (record.considered == round || is_here_or_coming(state, use.key)) continue;
-        record.considered = round;
-        bool wanted = state.policy(use.key.layer).admits(use.key.expert, state.last_token);
-        if (!room) {
-            --marks;
-        } else if (wanted) {
-            wanted = admit(state, use.key);
-            room = !wanted || uploads_wanted(state);
-        }
-        state.residency.at(use.key).mark_wanted(wanted);
+    const auto runs = log.runs();
+    Admission admission(state, log);
+    std::size_t next = spread(++state.rounds, runs.size());
+    for (std::size_t i = 0; i < runs.size() && admission.goes_on(); ++i) {
+        admission.consider(runs[next], log.uses(runs[next]));
+        if (++next == runs.size()) next = 0;
     }
 }
 
 /// Flips the table to a slot that has been filled.
 void publish(CacheState& state, DeviceCache& device, ExpertKey key, std::int32_t slot) {
     device.slots.publish(key.layer, slot);
-    state.residency.at(key).mark_fresh();
-    state.residency.at(key).mark_wanted(false);
-    state.residency.publish(key, device.device_number, slot);
+    state.residency.mark_wanted(key, false);
+    state.residency.publish(key, device.device_number, slot, Fresh::Yes);
+    device.residents.set(key, true);
+    state.arriving.set(key, false);
     if (state.host) state.host->leave(key, state.epochs);
     state.policy(key.layer).inserted(key.expert, state.last_token);
     device.counts.uploaded_bytes += bytes_of(state, key);
@@ -123,7 +161,7 @@ void publish(CacheState& state, DeviceCache& device, ExpertKey key, std::int32_t
 
 /// The expert that an upload was to replace, if it is still where it was.
 void replace_victim(CacheState& state, DeviceCache& device, ExpertKey victim) {
-    state.doom(victim, false);
+    state.doomed.set(victim, false);
     const auto place = state.residency.find(victim);
     if (!place || place->device != device.device_number) return;
     if (may_leave(state, device, victim, place->slot)) evict(state, device, victim.layer, place->slot);
@@ -131,9 +169,9 @@ void replace_victim(CacheState& state, DeviceCache& device, ExpertKey victim) {
 
 void give_up_arrival(CacheState& state, DeviceCache& device, ExpertKey key, std::int32_t slot) {
     device.slots.abandon(key.layer, slot);
-    const std::int32_t victim = state.record(key).victim;
-    if (victim >= 0) state.doom({key.layer, victim}, false);
-    state.record(key).arriving = false;
+    const std::int32_t victim = state.victim_of(key);
+    if (victim >= 0) state.doomed.set({key.layer, victim}, false);
+    state.arriving.set(key, false);
 }
 
 void settle_fetch(CacheState& state, DeviceCache& device, Fetch& fetch) {
@@ -148,7 +186,6 @@ void settle_fetch(CacheState& state, DeviceCache& device, Fetch& fetch) {
     --device.fetches_under_way;
     if (done == EventState::Reached && !fetch.refused) {
         publish(state, device, fetch.key, fetch.slot);
-        state.record(fetch.key).arriving = false;
         ++device.counts.fetches;
         device.counts.fetched_bytes += bytes_of(state, fetch.key);
         trim(state, device, fetch.key.layer, fetch.slot);
@@ -176,7 +213,7 @@ bool queue_copies(const HostExpert& from, DeviceAddress to, const DeviceCache& d
 void give_up_unmarked(CacheState& state, DeviceCache& device, Fetch& fetch) {
     fetch.under_way = false;
     --device.fetches_under_way;
-    state.record(fetch.key).arriving = false;
+    state.arriving.set(fetch.key, false);
     device.slots.publish(fetch.key.layer, fetch.slot);
     device.slots.retire(fetch.key.layer, fetch.slot, state.epochs.retire());
     device.retired.push_back(
@@ -197,7 +234,7 @@ void learn(CacheState& state, StepLog& log) {
         feed_policies(state, log);
         admit_missed(state, log);
     }
-    log.uses.clear();
+    log.forget_uses();
 }
 
 bool upload_into_room(CacheState& state, ExpertKey key) {
@@ -223,8 +260,7 @@ void settle_upload(CacheState& state, DeviceCache& device, const UploadResult& r
         count_failure(state, device);
         return;
     }
-    const std::int32_t victim = std::exchange(state.record(result.key).victim, -1);
-    state.record(result.key).arriving = false;
+    const std::int32_t victim = std::exchange(state.victim_of(result.key), -1);
     publish(state, device, result.key, result.slot);
     ++device.counts.uploads;
     if (victim >= 0) replace_victim(state, device, {result.key.layer, victim});
@@ -248,7 +284,8 @@ std::optional<DeviceAddress> start_fetch(CacheState& state, ExpertKey key, std::
     if (!slot) return std::nullopt;
     const DeviceAddress to = device.slots.address(key.layer, *slot);
     const bool queued = queue_copies(state.bytes_of(key), to, device, stream);
-    state.record(key) = {.arriving = true, .considered = state.record(key).considered};
+    state.arriving.set(key, true);
+    state.victim_of(key) = -1;
     fetch->key = key;
     fetch->slot = *slot;
     fetch->started = state.clock.now();

@@ -63,7 +63,8 @@ DeviceCache::DeviceCache(Device& of, std::int32_t number, std::span<const LayerS
       maintained(of.create_event()),
       fill_limit(layers.size()),
       wanted(layers.size()),
-      fetches(kFetches) {
+      fetches(kFetches),
+      residents(layers) {
     retired.reserve(slot_limit(layers));
     for (Fetch& fetch : fetches) fetch.done = of.create_event();
 }
@@ -82,7 +83,10 @@ CacheState::CacheState(const std::vector<Device*>& given, std::vector<LayerShape
       source(std::move(bytes_of)),
       clock(time),
       options(chosen),
-      residency(layers) {
+      residency(layers),
+      arriving(layers),
+      doomed(layers),
+      considered(layers) {
     COTERIE_CHECK(given.size() < 255);
     COTERIE_CHECK(options.slots.size() == given.size() || options.bytes.size() == given.size());
     if (!options.host_places.empty()) {
@@ -105,14 +109,17 @@ CacheState::CacheState(const std::vector<Device*>& given, std::vector<LayerShape
         std::int32_t slots = 0;
         for (const auto& device : devices) slots += device->slots.slots(l);
         policies.push_back(experts > 0 ? factory(l, experts, std::min(slots, experts)) : nullptr);
-        records.emplace_back(static_cast<std::size_t>(experts));
-        doomed.emplace_back(static_cast<std::size_t>(experts));
+        victims.emplace_back(static_cast<std::size_t>(experts), -1);
         most_slots = std::max(most_slots, experts);
     }
     set_fill_limits();
-    candidates.reserve(static_cast<std::size_t>(most_slots));
+    candidates.resize(static_cast<std::size_t>(most_slots));
+    may_go.reserve(static_cast<std::size_t>(most_slots / LayerBits::kBits + 1));
     upload_results.reserve(devices.size() * static_cast<std::size_t>(options.uploads.queue_length));
-    for (StepLog& log : logs) log.uses.reserve(static_cast<std::size_t>(options.logged_uses));
+    logs.reserve(StepEpochs::kSteps);
+    for (std::int32_t i = 0; i < StepEpochs::kSteps; ++i) {
+        logs.emplace_back(layers, devices.size(), static_cast<std::size_t>(options.logged_uses));
+    }
 }
 
 HostExpert CacheState::bytes_of(ExpertKey key) const {
@@ -131,6 +138,7 @@ void CacheState::set_fill_limits() {
             const std::int32_t slots = device->slots.slots(layer);
             device->fill_limit[static_cast<std::size_t>(layer)] =
                 slots - spare_of(slots, options.spare_slots, all ? Complete::Yes : Complete::No);
+            device->overfull = true;
         }
     }
 }

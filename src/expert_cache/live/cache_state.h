@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -14,7 +13,9 @@
 #include "expert_cache/cache_options.h"
 #include "expert_cache/cache_statistics.h"
 #include "expert_cache/expert_key.h"
+#include "expert_cache/live/step_log.h"
 #include "expert_cache/slots/host_store.h"
+#include "expert_cache/slots/layer_bits.h"
 #include "expert_cache/slots/layer_shape.h"
 #include "expert_cache/slots/residency.h"
 #include "expert_cache/slots/slot_table.h"
@@ -24,19 +25,6 @@
 #include "expert_cache/uploads/uploader.h"
 
 namespace coterie::expert_cache {
-
-/// What a step remembers of its routing until it is learnt from.
-struct Use {
-    ExpertKey key;
-    std::int32_t token;  ///< within the step
-    bool hit;
-};
-
-struct StepLog {
-    std::vector<Use> uses;  ///< reserved once
-    std::int32_t tokens = 0;
-    bool learns = true;
-};
 
 /// A copy that a step has put into its own stream.
 struct Fetch {
@@ -92,17 +80,10 @@ struct DeviceCache {
     std::atomic<bool> lost{false};  ///< out for good
     bool shrinking = false;         ///< experts are being moved out of its last slots
     Backoff retry{kFirstRetry.count(), kLongestRetry.count()};  ///< nanoseconds of the cache's clock
-    std::atomic<std::uint64_t> hits{0};
-    std::atomic<std::uint64_t> paid_back{0};
-    DeviceStatistics counts;  ///< but for the two above
+    LayerBits residents;                                        ///< the experts of Resident slots
+    bool overfull = true;     ///< some layer may have more residents than its fill limit
+    DeviceStatistics counts;  ///< hits: of steps that have ended
     std::int32_t failures_in_a_row = 0;
-};
-
-/// What is known of an expert beside its place.
-struct ExpertRecord {
-    bool arriving = false;         ///< a slot is Filling for it
-    std::int32_t victim = -1;      ///< whom it is to replace
-    std::uint64_t considered = 0;  ///< for admission, in this round of learning
 };
 
 /// All that the parts of a running cache share. What may be touched without `mutex` is atomic or says so.
@@ -117,16 +98,9 @@ struct CacheState {
     std::int32_t device_count() const { return static_cast<std::int32_t>(devices.size()); }
     DeviceCache& at(std::int32_t device) { return *devices[static_cast<std::size_t>(device)]; }
     Policy& policy(std::int32_t layer) { return *policies[static_cast<std::size_t>(layer)]; }
-    ExpertRecord& record(ExpertKey key) {
-        return records[static_cast<std::size_t>(key.layer)][static_cast<std::size_t>(key.expert)];
-    }
-    /// An arriving expert is to replace this one. Apart from the records: looked at for all residents of a
-    /// layer.
-    bool is_doomed(ExpertKey key) const {
-        return doomed[static_cast<std::size_t>(key.layer)][static_cast<std::size_t>(key.expert)] != 0;
-    }
-    void doom(ExpertKey key, bool is) {
-        doomed[static_cast<std::size_t>(key.layer)][static_cast<std::size_t>(key.expert)] = is ? 1 : 0;
+    /// Whom an arriving expert is to replace; -1: nobody.
+    std::int32_t& victim_of(ExpertKey key) {
+        return victims[static_cast<std::size_t>(key.layer)][static_cast<std::size_t>(key.expert)];
     }
     /// Where an expert's bytes stand in RAM: its place, or the model's file.
     HostExpert bytes_of(ExpertKey key) const;
@@ -150,17 +124,19 @@ struct CacheState {
     mutable std::mutex mutex;
     std::vector<std::unique_ptr<DeviceCache>> devices;
     std::vector<std::unique_ptr<Policy>> policies;
-    std::vector<std::vector<ExpertRecord>> records;  ///< [layers][experts]
-    std::vector<std::vector<std::uint8_t>> doomed;   ///< [layers][experts]
+    std::vector<std::vector<std::int32_t>> victims;  ///< [layers][experts]
+    LayerBits arriving;                              ///< a slot is Filling for these
+    LayerBits doomed;                                ///< an arriving expert is to replace these
+    LayerBits considered;                            ///< for admission, while a step is learnt from
     std::int64_t tokens = 0;
     std::int64_t last_token = 0;               ///< that a policy has seen
     std::uint64_t rounds = 0;                  ///< of learning
     std::vector<std::int32_t> candidates;      ///< scratch
+    std::vector<std::uint64_t> may_go;         ///< scratch: words of one layer's experts
     std::vector<UploadResult> upload_results;  ///< scratch of who holds `pumping`
 
-    std::array<StepLog, StepEpochs::kSteps> logs;  ///< each used by its step
-    std::atomic<std::uint64_t> hits{0};
-    std::atomic<std::uint64_t> misses{0};
+    std::vector<StepLog> logs;  ///< [StepEpochs::kSteps], each used by its step
+    std::uint64_t misses = 0;   ///< of steps that have ended
 
     // The thread of Maintenance::Thread sleeps on `wake` while nothing is under way.
     std::atomic<bool> woken{false};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -61,24 +62,52 @@ bool something_writes(DeviceCache& device) {
     });
 }
 
-/// The same as `may_leave` for each resident of a layer, in one pass over arrays.
-void add_candidates(CacheState& state, const DeviceCache& device, std::int32_t layer) {
-    const std::uint64_t oldest = state.epochs.oldest();
-    const std::uint8_t* doomed = state.doomed[static_cast<std::size_t>(layer)].data();
-    const ResidencyEntry* entries = state.residency.layer(layer);
-    const std::atomic<std::uint32_t>* pins = device.slots.pins(layer);
-    for (const SlotTable::Slot& slot : device.slots.all(layer)) {
-        const bool pinned = (pins++)->load() != 0;
-        if (pinned || slot.state != SlotState::Resident || doomed[slot.expert] != 0) continue;
-        if (entries[slot.expert].last_used() < oldest) state.candidates.push_back(slot.expert);
+/// Takes the experts out that running steps read.
+void leave_out_reads(CacheState& state, std::int32_t layer, std::span<std::uint64_t> words) {
+    for (std::int32_t place = 0; place < StepEpochs::kSteps; ++place) {
+        if (!state.epochs.runs(place)) continue;
+        const auto reads = state.logs[static_cast<std::size_t>(place)].reads.layer(layer);
+        for (std::size_t w = 0; w < words.size(); ++w) words[w] &= ~reads[w].load(std::memory_order_relaxed);
     }
+}
+
+void leave_out_pinned(const DeviceCache& device, std::int32_t layer, std::span<std::uint64_t> words) {
+    if (!device.slots.any_pinned(layer)) return;
+    for (std::int32_t slot = 0; slot < device.slots.slots(layer); ++slot) {
+        if (!device.slots.pinned(layer, slot) || device.slots.state(layer, slot) != SlotState::Resident)
+            continue;
+        const std::int32_t expert = device.slots.expert(layer, slot);
+        words[LayerBits::word(expert)] &= ~LayerBits::bit(expert);
+    }
+}
+
+/// A layer's residents of the devices that `is_asked` names, but for those that may not leave now; in
+/// ascending order, until the next call.
+template <typename IsAsked>
+std::span<const std::int32_t> find_candidates(CacheState& state, std::int32_t layer, IsAsked is_asked) {
+    const auto doomed = state.doomed.layer(layer);
+    state.may_go.assign(doomed.size(), 0);
+    for (const auto& device : state.devices) {
+        if (!is_asked(*device)) continue;
+        const auto residents = device->residents.layer(layer);
+        for (std::size_t w = 0; w < residents.size(); ++w) state.may_go[w] |= residents[w] & ~doomed[w];
+        leave_out_pinned(*device, layer, state.may_go);
+    }
+    leave_out_reads(state, layer, state.may_go);
+    std::size_t count = 0;
+    for_each_bit(state.may_go, [&](std::int32_t expert) { state.candidates[count++] = expert; });
+    return std::span(state.candidates).first(count);
 }
 
 }  // namespace
 
 bool may_leave(CacheState& state, const DeviceCache& device, ExpertKey key, std::int32_t slot) {
-    return !state.is_doomed(key) && !device.slots.pinned(key.layer, slot) &&
-           state.residency.at(key).last_used() < state.epochs.oldest();
+    if (state.doomed.has(key) || device.slots.pinned(key.layer, slot)) return false;
+    for (std::int32_t place = 0; place < StepEpochs::kSteps; ++place) {
+        if (state.epochs.runs(place) && state.logs[static_cast<std::size_t>(place)].is_read(key))
+            return false;
+    }
+    return true;
 }
 
 void evict(CacheState& state, DeviceCache& device, std::int32_t layer, std::int32_t slot) {
@@ -86,20 +115,20 @@ void evict(CacheState& state, DeviceCache& device, std::int32_t layer, std::int3
     state.residency.withdraw(key);
     device.slots.retire(layer, slot, state.epochs.retire());
     device.retired.push_back({.layer = layer, .slot = slot});
-    state.doom(key, false);
+    state.doomed.set(key, false);
+    device.residents.set(key, false);
     state.policy(layer).removed(key.expert, state.last_token);
     ++device.counts.evictions;
 }
 
 std::optional<Victim> choose_victim(CacheState& state, ExpertKey incoming) {
     if (state.policy(incoming.layer).keeps_all(incoming.expert, state.last_token)) return std::nullopt;
-    state.candidates.clear();
-    for (const auto& device : state.devices) {
-        if (could_take_one(*device, incoming.layer)) add_candidates(state, *device, incoming.layer);
-    }
-    if (state.candidates.empty()) return std::nullopt;
+    const auto candidates = find_candidates(state, incoming.layer, [&](const DeviceCache& device) {
+        return could_take_one(device, incoming.layer);
+    });
+    if (candidates.empty()) return std::nullopt;
     const std::int32_t expert =
-        state.policy(incoming.layer).victim(state.candidates, incoming.expert, state.last_token);
+        state.policy(incoming.layer).victim(candidates, incoming.expert, state.last_token);
     if (expert < 0) return std::nullopt;
     const auto place = state.residency.find({incoming.layer, expert});
     COTERIE_CHECK(place.has_value());
@@ -108,14 +137,15 @@ std::optional<Victim> choose_victim(CacheState& state, ExpertKey incoming) {
 
 std::int32_t coldest_slot(CacheState& state, const DeviceCache& device, std::int32_t layer,
                           std::int32_t keep) {
+    const auto candidates =
+        find_candidates(state, layer, [&](const DeviceCache& other) { return &other == &device; });
     std::int32_t coldest = -1;
     double least = std::numeric_limits<double>::infinity();
-    for (std::int32_t slot = 0; slot < device.slots.slots(layer); ++slot) {
-        if (slot == keep || device.slots.state(layer, slot) != SlotState::Resident) continue;
-        const ExpertKey key{layer, device.slots.expert(layer, slot)};
-        if (!may_leave(state, device, key, slot)) continue;
-        const double worth = state.policy(layer).worth(key.expert, state.last_token);
+    for (const std::int32_t expert : candidates) {
+        const double worth = state.policy(layer).worth(expert, state.last_token);
         if (coldest >= 0 && worth >= least) continue;
+        const std::int32_t slot = state.residency.find({layer, expert})->slot;
+        if (slot == keep) continue;
         least = worth;
         coldest = slot;
     }
@@ -126,8 +156,18 @@ void trim(CacheState& state, DeviceCache& device, std::int32_t layer, std::int32
     while (device.slots.count(layer, SlotState::Resident) >
            device.fill_limit[static_cast<std::size_t>(layer)]) {
         const std::int32_t slot = coldest_slot(state, device, layer, keep);
-        if (slot < 0) return;
+        if (slot < 0) {
+            device.overfull = true;
+            return;
+        }
         evict(state, device, layer, slot);
+    }
+}
+
+void trim_all(CacheState& state, DeviceCache& device) {
+    if (!std::exchange(device.overfull, false)) return;
+    for (std::int32_t layer = 0; layer < state.layer_count() && !device.out.load(); ++layer) {
+        trim(state, device, layer, -1);
     }
 }
 
@@ -196,9 +236,10 @@ void drop(CacheState& state, DeviceCache& device, const char* reason, Absence ab
             const SlotState holds = device.slots.state(layer, slot);
             if (holds == SlotState::Resident) evict(state, device, layer, slot);
             if (holds != SlotState::Filling) continue;
-            ExpertRecord& record = state.record({layer, device.slots.expert(layer, slot)});
-            if (record.victim >= 0) state.doom({layer, record.victim}, false);
-            record = {};
+            const ExpertKey key{layer, device.slots.expert(layer, slot)};
+            const std::int32_t victim = std::exchange(state.victim_of(key), -1);
+            if (victim >= 0) state.doomed.set({layer, victim}, false);
+            state.arriving.set(key, false);
         }
     }
     if (!device.lost.load())

@@ -30,6 +30,9 @@ std::int32_t coldest_slot(CacheState& state, const DeviceCache& device, std::int
 /// Evicts until the layer has its spare slots again, or none may leave.
 void trim(CacheState& state, DeviceCache& device, std::int32_t layer, std::int32_t keep);
 
+/// The same for all layers, where one may need it.
+void trim_all(CacheState& state, DeviceCache& device);
+
 /// Frees retired slots that nobody can read any more.
 void reclaim(CacheState& state, DeviceCache& device);
 

@@ -19,10 +19,13 @@ void check_slots(const CacheState& state, const DeviceCache& device, std::int32_
 void check_experts(const CacheState& state, std::int32_t layer) {
     const auto index = static_cast<std::size_t>(layer);
     for (std::int32_t expert = 0; expert < state.layers[index].experts; ++expert) {
-        const ExpertRecord& record = state.records[index][static_cast<std::size_t>(expert)];
         const auto place = state.residency.find({layer, expert});
-        COTERIE_CHECK(!state.is_doomed({layer, expert}) || place);
-        COTERIE_CHECK(!record.arriving || !place);
+        COTERIE_CHECK(!state.doomed.has({layer, expert}) || place);
+        COTERIE_CHECK(!state.arriving.has({layer, expert}) || !place);
+        for (const auto& device : state.devices) {
+            const bool here = place && place->device == device->device_number;
+            COTERIE_CHECK(device->residents.has({layer, expert}) == here);
+        }
         COTERIE_CHECK(!place || !state.host || state.host->find({layer, expert}) == nullptr);
         if (!place) continue;
         const DeviceCache& device = *state.devices[static_cast<std::size_t>(place->device)];

@@ -49,9 +49,7 @@ void tidy(CacheState& state) {
         if (device->out.load()) continue;
         check_lost(state, *device);
         settle_fetches(state, *device);
-        for (std::int32_t layer = 0; layer < state.layer_count() && !device->out.load(); ++layer) {
-            trim(state, *device, layer, -1);
-        }
+        trim_all(state, *device);
         reclaim(state, *device);
     }
 }

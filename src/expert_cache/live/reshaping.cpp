@@ -144,7 +144,8 @@ class Shrinking {
             return;
         }
         device_.slots.publish(move.key.layer, move.to);
-        state_.residency.publish(move.key, device_.device_number, move.to);
+        state_.residency.publish(move.key, device_.device_number, move.to,
+                                 state_.residency.at(move.key).fresh());
         device_.slots.retire(move.key.layer, move.from.slot, state_.epochs.retire());
         device_.retired.push_back({.layer = move.key.layer, .slot = move.from.slot});
         device_.counts.moved_bytes += device_.slots.slot_bytes(move.key.layer);

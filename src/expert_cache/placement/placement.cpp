@@ -190,7 +190,7 @@ void add_nearest(const Inputs& inputs, const PlacementRequest& request, Refusal&
         refusal.nearest = std::move(changed);
         return;
     }
-    refusal.way_out = "use a smaller model or a machine with more memory";
+    refusal.way_out = "use a smaller model or a machine with more memory; where --ram is the limit, raise it";
 }
 
 }  // namespace

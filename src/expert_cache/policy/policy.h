@@ -5,6 +5,12 @@
 
 namespace coterie::expert_cache {
 
+/// An expert that a token chose; `hit`: it was resident.
+struct ExpertUse {
+    std::uint16_t expert;
+    bool hit;
+};
+
 /// Decides which experts of one layer are worth their slots. It sees uses and residency and nothing else: no
 /// bytes, devices or time but the count of tokens, so that a recorded trace can drive it.
 ///
@@ -15,6 +21,10 @@ class Policy {
 
     /// A token chose this expert; `hit`: it was resident.
     virtual void used(std::int32_t expert, std::int64_t token, bool hit) = 0;
+    /// The same of all that a token chose.
+    virtual void token_used(std::span<const ExpertUse> uses, std::int64_t token) {
+        for (const ExpertUse& use : uses) used(use.expert, token, use.hit);
+    }
 
     /// Whether an expert that was just missed may take a slot.
     virtual bool admits(std::int32_t expert, std::int64_t token) const = 0;

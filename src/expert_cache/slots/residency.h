@@ -16,55 +16,61 @@ namespace coterie::expert_cache {
 /// entry which is seen twice has been there in between.
 struct Placement {
     std::int32_t device;  ///< below 255
-    std::int32_t slot;    ///< below 2^24
+    std::int32_t slot;    ///< below 2^23
     std::uint32_t version;
 
     friend bool operator==(const Placement&, const Placement&) = default;
 };
 
-/// What the table says of one expert; all that a use of it touches, in one stretch of memory.
-class alignas(32) ResidencyEntry {
+/// Whether nobody has used an expert yet since a copy brought it.
+enum class Fresh : bool { No, Yes };
+
+/// What the table says of one expert, in one word: eight of them stand in a line of the CPU's cache.
+class ResidencyEntry {
   public:
     std::optional<Placement> find() const {
         const std::uint64_t place = place_.load();
         if (place == 0) return std::nullopt;
-        return Placement{.device = static_cast<std::int32_t>(place >> 56) - 1,
-                         .slot = static_cast<std::int32_t>(place >> 32 & 0xffffff),
+        return Placement{.device = device_of(place),
+                         .slot = static_cast<std::int32_t>(place >> 32 & 0x7fffff),
                          .version = static_cast<std::uint32_t>(place)};
     }
-    void publish(const Placement& place) {
-        place_.store(static_cast<std::uint64_t>(place.device + 1) << 56 |
+
+    /// The same without a branch, which misses come too often for: `device` is -1 where there is nothing.
+    struct Spot {
+        std::int32_t device;
+        std::int32_t slot;
+    };
+    Spot spot() const {
+        const std::uint64_t place = place_.load();
+        return {.device = device_of(place), .slot = static_cast<std::int32_t>(place >> 32 & 0x7fffff)};
+    }
+
+    struct Use {
+        std::int32_t place;  ///< device + 1; 0: not resident
+        bool first;          ///< since a copy brought the expert
+    };
+    Use use() {
+        std::uint64_t place = place_.load();
+        const bool first = (place & kFresh) != 0 && place_.compare_exchange_strong(place, place & ~kFresh);
+        return {.place = device_of(place) + 1, .first = first};
+    }
+
+    Fresh fresh() const { return (place_.load() & kFresh) != 0 ? Fresh::Yes : Fresh::No; }
+    void publish(const Placement& place, Fresh fresh) {
+        place_.store(static_cast<std::uint64_t>(place.device + 1) << 56 | (fresh == Fresh::Yes ? kFresh : 0) |
                      static_cast<std::uint64_t>(place.slot) << 32 | place.version);
     }
     void withdraw() { place_.store(0); }
 
-    /// `step`: its number in StepEpochs. The latest counts; where two steps mark at once, either may, which
-    /// only makes one expert's stay shorter: its bytes are protected by the steps' numbers.
-    void mark_used(std::uint64_t step) {
-        if (used_.load(std::memory_order_relaxed) < step) used_.store(step, std::memory_order_relaxed);
-    }
-    std::uint64_t last_used() const { return used_.load(std::memory_order_relaxed); }
-
-    /// A copy that nobody has used yet brought the expert.
-    void mark_fresh() { fresh_.store(true, std::memory_order_relaxed); }
-    /// Whether it was fresh; it is not any more.
-    bool take_fresh() {
-        return fresh_.load(std::memory_order_relaxed) && fresh_.exchange(false, std::memory_order_relaxed);
-    }
-
-    /// The policy let the expert in when it was last missed, and it is not on its way.
-    void mark_wanted(bool wanted) { wanted_.store(wanted, std::memory_order_relaxed); }
-    bool wanted() const { return wanted_.load(std::memory_order_relaxed); }
-
   private:
-    std::atomic<std::uint64_t> place_{0};  ///< device + 1 : 8, slot : 24, version : 32; 0: not resident
-    std::atomic<std::uint64_t> used_{0};
-    std::atomic<bool> fresh_{false};
-    std::atomic<bool> wanted_{false};
+    static constexpr std::uint64_t kFresh = std::uint64_t{1} << 55;
+    static std::int32_t device_of(std::uint64_t place) { return static_cast<std::int32_t>(place >> 56) - 1; }
+
+    std::atomic<std::uint64_t> place_{0};  ///< device + 1 : 8, fresh : 1, slot : 23, version : 32; 0: absent
 };
 
-/// The published table of residents. Reading takes no lock; one thread at a time writes placements, any
-/// thread marks uses.
+/// The published table of residents. Reading takes no lock; one thread at a time writes.
 class Residency {
   public:
     explicit Residency(std::span<const LayerShape> layers) {
@@ -75,6 +81,7 @@ class Residency {
         }
         first_.push_back(experts);
         entries_ = std::make_unique<ResidencyEntry[]>(experts);
+        wanted_ = std::make_unique<std::atomic<bool>[]>(experts);
     }
 
     /// [experts]
@@ -84,13 +91,20 @@ class Residency {
     ResidencyEntry& at(ExpertKey key) const { return layer(key.layer)[key.expert]; }
 
     std::optional<Placement> find(ExpertKey key) const { return at(key).find(); }
-    void publish(ExpertKey key, std::int32_t device, std::int32_t slot) {
-        at(key).publish({.device = device, .slot = slot, .version = version_.fetch_add(1) + 1});
+    void publish(ExpertKey key, std::int32_t device, std::int32_t slot, Fresh fresh) {
+        at(key).publish({.device = device, .slot = slot, .version = version_.fetch_add(1) + 1}, fresh);
     }
     void withdraw(ExpertKey key) {
         at(key).withdraw();
         version_.fetch_add(1);
     }
+
+    /// The policy let the expert in when it was last missed, and it is not on its way.
+    void mark_wanted(ExpertKey key, bool wanted) {
+        std::atomic<bool>& of = wanted_[index(key)];
+        if (of.load(std::memory_order_relaxed) != wanted) of.store(wanted, std::memory_order_relaxed);
+    }
+    bool wanted(ExpertKey key) const { return wanted_[index(key)].load(std::memory_order_relaxed); }
 
     /// Differs once anything was published or withdrawn. Read before the table it says at least what the
     /// table says.
@@ -103,8 +117,13 @@ class Residency {
     }
 
   private:
+    std::size_t index(ExpertKey key) const {
+        return first_[static_cast<std::size_t>(key.layer)] + static_cast<std::size_t>(key.expert);
+    }
+
     std::vector<std::size_t> first_;  ///< [layers + 1]
     std::unique_ptr<ResidencyEntry[]> entries_;
+    std::unique_ptr<std::atomic<bool>[]> wanted_;
     std::atomic<std::uint32_t> version_{0};
 };
 

@@ -44,10 +44,6 @@ SlotTable::SlotTable(Device& device, std::span<const LayerShape> shapes)
 
 SlotTable::~SlotTable() = default;
 
-std::int32_t SlotTable::count(std::int32_t layer, SlotState state) const {
-    return at(layer).counts[index(state)].load(std::memory_order_relaxed);
-}
-
 std::uint64_t SlotTable::bytes_for(std::int32_t layer, std::int32_t slots) const {
     const std::uint64_t bytes = static_cast<std::uint64_t>(slots) * at(layer).slot_bytes;
     return (bytes + granularity_ - 1) / granularity_ * granularity_;
@@ -57,10 +53,6 @@ std::uint64_t SlotTable::mapped_bytes() const {
     std::uint64_t bytes = 0;
     for (std::int32_t l = 0; l < layers(); ++l) bytes += bytes_for(l, at(l).count);
     return bytes;
-}
-
-DeviceAddress SlotTable::address(std::int32_t layer, std::int32_t slot) const {
-    return base_ + (at(layer).offset + static_cast<std::uint64_t>(slot) * at(layer).slot_bytes);
 }
 
 bool SlotTable::grow(std::int32_t layer, std::int32_t slots) {

@@ -45,27 +45,20 @@ class SlotTable {
     std::int32_t capacity(std::int32_t layer) const { return at(layer).capacity; }
     std::int32_t slots(std::int32_t layer) const { return at(layer).count; }
     /// Any thread.
-    std::int32_t count(std::int32_t layer, SlotState state) const;
+    std::int32_t count(std::int32_t layer, SlotState state) const {
+        return at(layer).counts[static_cast<std::size_t>(state)].load(std::memory_order_relaxed);
+    }
     std::uint64_t slot_bytes(std::int32_t layer) const { return at(layer).slot_bytes; }
     /// Memory mapped for a layer that has `slots` slots.
     std::uint64_t bytes_for(std::int32_t layer, std::int32_t slots) const;
     std::uint64_t mapped_bytes() const;
 
-    struct Slot {
-        std::uint64_t retired = 0;
-        std::int32_t expert = -1;
-        SlotState state = SlotState::Absent;
-    };
-    /// The slots there are: for whoever looks at all of them.
-    std::span<const Slot> all(std::int32_t layer) const {
-        return std::span(at(layer).slots).first(static_cast<std::size_t>(at(layer).count));
-    }
-    /// How many leases pin each of them.
-    const std::atomic<std::uint32_t>* pins(std::int32_t layer) const { return at(layer).pins.get(); }
     SlotState state(std::int32_t layer, std::int32_t slot) const { return slot_at(layer, slot).state; }
     /// Of a slot that is Filling, Resident or Retiring.
     std::int32_t expert(std::int32_t layer, std::int32_t slot) const { return slot_at(layer, slot).expert; }
-    DeviceAddress address(std::int32_t layer, std::int32_t slot) const;
+    DeviceAddress address(std::int32_t layer, std::int32_t slot) const {
+        return base_ + (at(layer).offset + static_cast<std::uint64_t>(slot) * at(layer).slot_bytes);
+    }
 
     /// False, and no change, where the device refuses the memory.
     [[nodiscard]] bool grow(std::int32_t layer, std::int32_t slots);
@@ -85,9 +78,17 @@ class SlotTable {
     void reclaim(std::int32_t layer, std::int32_t slot);
 
     // Leases. Sequentially consistent: see ExpertLease.
-    void pin(std::int32_t layer, std::int32_t slot) { pin_count(layer, slot).fetch_add(1); }
-    void unpin(std::int32_t layer, std::int32_t slot) { pin_count(layer, slot).fetch_sub(1); }
+    void pin(std::int32_t layer, std::int32_t slot) {
+        at(layer).pin_sum.fetch_add(1);
+        pin_count(layer, slot).fetch_add(1);
+    }
+    void unpin(std::int32_t layer, std::int32_t slot) {
+        pin_count(layer, slot).fetch_sub(1);
+        at(layer).pin_sum.fetch_sub(1);
+    }
     bool pinned(std::int32_t layer, std::int32_t slot) const { return pin_count(layer, slot).load() != 0; }
+
+    bool any_pinned(std::int32_t layer) const { return at(layer).pin_sum.load() != 0; }
 
     /// Maps one stretch of memory beside the slots; nothing where the device refuses it or one is lent
     /// already.
@@ -102,15 +103,21 @@ class SlotTable {
     void check_integrity() const;
 
   private:
+    struct Slot {
+        std::uint64_t retired = 0;
+        std::int32_t expert = -1;
+        SlotState state = SlotState::Absent;
+    };
     struct Layer {
         std::int32_t capacity = 0;
         std::int32_t count = 0;
         std::int32_t claim_limit = 0;
         std::int32_t first_free = 0;  ///< no slot below is Free
         std::uint64_t slot_bytes = 0;
-        std::uint64_t offset = 0;                                     ///< of the layer's part in the range
-        std::vector<Slot> slots;                                      ///< [capacity]
-        std::unique_ptr<std::atomic<std::uint32_t>[]> pins;           ///< [capacity]
+        std::uint64_t offset = 0;                            ///< of the layer's part in the range
+        std::vector<Slot> slots;                             ///< [capacity]
+        std::unique_ptr<std::atomic<std::uint32_t>[]> pins;  ///< [capacity]: leases
+        std::atomic<std::uint32_t> pin_sum{0};
         std::array<std::atomic<std::int32_t>, kSlotStates> counts{};  ///< by state
     };
     const Layer& at(std::int32_t layer) const { return layers_[static_cast<std::size_t>(layer)]; }

@@ -33,7 +33,7 @@ class StepEpochs {
     void renew(std::int32_t place) { numbers_[at(place)].store(next()); }
     void end(std::int32_t place) { numbers_[at(place)].store(0); }
 
-    std::uint64_t number(std::int32_t place) const { return numbers_[at(place)].load(); }
+    bool runs(std::int32_t place) const { return numbers_[at(place)].load() != 0; }
     /// For what was just taken out of the table.
     std::uint64_t retire() { return next(); }
     /// The number of the oldest step that runs; above all numbers where none does.

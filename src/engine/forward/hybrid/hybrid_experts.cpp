@@ -13,9 +13,6 @@ using expert_cache::ExpertKey;
 using expert_cache::kNoDevice;
 using expert_cache::Work;
 
-/// A layer takes milliseconds; a device that needs longer than this does not answer any more.
-constexpr std::chrono::seconds kWatchdog{5};
-
 /// What fetching a wanted expert is worth, as a share of the time that RAM needs for it: its upload is saved.
 /// From simulation (docs/expert_cache_simulated.md).
 constexpr double kFetchGain = 0.3;
@@ -30,6 +27,7 @@ std::int64_t matrix_bytes(const ExpertJob& job) {
 HybridExperts::HybridExperts(Parts parts, const DeviceLimits& largest, std::int64_t output_width)
     : parts_(std::move(parts)),
       output_width_(output_width),
+      guess_(parts_.catalog.shapes()),
       prefetcher_(parts_.catalog.shapes(), parts_.prefetch),
       workspace_(largest.assignments, static_cast<std::int64_t>(parts_.devices.size())),
       spare_slots_(parts_.devices.size()),
@@ -42,6 +40,8 @@ HybridExperts::HybridExperts(Parts parts, const DeviceLimits& largest, std::int6
     }
     const auto jobs = static_cast<std::size_t>(largest.assignments);
     used_.reserve(jobs);
+    routed_.reserve(jobs);
+    residents_.resize(jobs);
     assignments_.resize(jobs);
     cpu_jobs_.reserve(jobs);
     failed_jobs_.reserve(jobs);
@@ -62,25 +62,11 @@ void HybridExperts::begin_step(std::int64_t tokens, std::int64_t assignments,
     }
     step_.emplace(
         parts_.cache.begin_step(learns_ ? expert_cache::Learning::On : expert_cache::Learning::Off));
-}
-
-/// A device that cannot lend what the prompt needs sits this step out.
-void HybridExperts::lend_memory(DeviceWork& work, std::int32_t device, const DeviceLimits& limits) {
-    const std::uint64_t workspace = work.experts->workspace_bytes(limits);
-    const std::uint64_t largest = parts_.catalog.largest_expert();
-    const std::uint64_t aligned = (workspace + 255) / 256 * 256;
-    try {
-        auto loan = parts_.cache.borrow(device, aligned + PromptRing::bytes(largest));
-        work.serves = loan.has_value();
-        if (!loan) return;
-        work.loan.emplace(std::move(*loan));
-        work.ring.emplace(work.experts->device(), work.loan->address() + aligned, largest);
-    } catch (const Error& error) {
-        sit_out(work, error.what());
-    }
+    run_ahead(0);
 }
 
 void HybridExperts::end_step() {
+    settle_rings();
     for (DeviceWork& work : devices_) {
         if (work.drains) drain(work);
         if (work.serves && work.served) work.retry.succeeded();
@@ -116,7 +102,10 @@ void HybridExperts::run(int layer, const cpu::KernelTable& kernels, const Expert
     }
     combine_outputs(parts_.pool, kernels, plan, output_of_, out, out_stride,
                     static_cast<std::int64_t>(inputs.size()), output_width_);
-    if (prompt_) step_->refresh();
+    if (!prompt_) return;
+    forget_ahead();
+    step_->refresh();
+    run_ahead(layer + 1);
 }
 
 void HybridExperts::compute_on_cpu(int layer, const cpu::KernelTable& kernels, const ExpertPlan& plan,
@@ -184,6 +173,7 @@ void HybridExperts::observe_routing(int layer, std::span<const std::int32_t> cho
     prefetcher_.score(layer, chosen, [&](std::int32_t expert) {
         return parts_.cache.find({layer, expert}).has_value();
     });
+    if (prompt_) guess_.learn(layer, chosen);
     if (prompt_ || parts_.profile == nullptr) return;
     for (std::size_t i = 0; i < chosen.size(); ++i) {
         const auto token = static_cast<std::int64_t>(i) / per_token;
@@ -213,18 +203,22 @@ void HybridExperts::prefetch(int layer, std::span<const std::int32_t> guessed) {
 
 void HybridExperts::plan_layer(int layer, const ExpertPlan& plan) {
     used_.clear();
+    routed_.clear();
+    for (const ExpertJob& job : plan.jobs) {
+        if (job.expert != kNotRouted) routed_.push_back(job.expert);
+    }
+    parts_.cache.find(layer, routed_, residents_);
     const auto gain =
         static_cast<float>(kFetchGain * static_cast<double>(parts_.catalog.layout(layer).bytes) /
                            parts_.costs.ram_bytes_per_second);
     for (const ExpertJob& job : plan.jobs) {
         if (job.expert == kNotRouted) continue;
-        const auto where = parts_.cache.find({layer, job.expert});
-        const bool serves = where && devices_[static_cast<std::size_t>(where->device)].serves;
+        const std::int32_t resident_on = residents_[used_.size()].device;
+        const bool wanted = !prompt_ && resident_on < 0 && parts_.cache.wanted({layer, job.expert});
         used_.push_back({.expert = job.expert,
                          .tokens = static_cast<std::int32_t>(job.count),
-                         .device = serves ? where->device : kNoDevice,
-                         .fetch_gain_seconds =
-                             !prompt_ && !where && parts_.cache.wanted({layer, job.expert}) ? gain : 0});
+                         .device = device_of({layer, job.expert}, resident_on),
+                         .fetch_gain_seconds = wanted ? gain : 0});
     }
     for (std::size_t d = 0; d < devices_.size(); ++d) {
         const auto device = static_cast<std::int32_t>(d);
@@ -238,6 +232,17 @@ void HybridExperts::plan_layer(int layer, const ExpertPlan& plan) {
         .kind = static_cast<std::int32_t>(kind_of(layer)),
     };
     if (!used_.empty()) expert_cache::plan_step(problem, parts_.costs, workspace_, assignments_);
+}
+
+/// Where an expert need not be copied to: its slot's device, or one whose ring it is in already.
+std::int32_t HybridExperts::device_of(ExpertKey key, std::int32_t resident_on) const {
+    if (resident_on >= 0 && devices_[static_cast<std::size_t>(resident_on)].serves) return resident_on;
+    if (!prompt_) return kNoDevice;
+    for (std::size_t d = 0; d < devices_.size(); ++d) {
+        const DeviceWork& work = devices_[d];
+        if (work.serves && work.ring && work.ring->is_ahead(key)) return static_cast<std::int32_t>(d);
+    }
+    return kNoDevice;
 }
 
 void HybridExperts::dispatch(int layer, const ExpertPlan& plan, std::span<const ActivationRow> inputs) {
@@ -281,7 +286,7 @@ bool HybridExperts::queue_job(int layer, const ExpertPlan& plan, const ExpertJob
         const auto slot = locate(work, {layer, job.expert}, assignment);
         if (!slot) return false;
         work.experts->compute(job, parts_.catalog.layout(layer), *slot, plan.tokens);
-        if (assignment.work == Work::Fetch && prompt_) work.ring->consumed(work.experts->stream());
+        if (work.from_ring) work.ring->consumed(work.experts->stream());
     } catch (const Error& error) {
         sit_out(work, error.what());
         return false;
@@ -291,16 +296,14 @@ bool HybridExperts::queue_job(int layer, const ExpertPlan& plan, const ExpertJob
 }
 
 std::optional<DeviceAddress> HybridExperts::locate(DeviceWork& work, ExpertKey key, Assignment assignment) {
+    work.from_ring = false;
+    if (prompt_ && (assignment.work == Work::Fetch || work.ring->is_ahead(key))) return bring(work, key);
     const std::uint64_t bytes = parts_.catalog.layout(key.layer).bytes;
     if (assignment.work == Work::Resident) {
         const auto where = parts_.cache.find(key);
         if (!where || where->device != assignment.device) return std::nullopt;
         statistics_.in_place.add(bytes);
         return where->address;
-    }
-    if (prompt_) {
-        statistics_.streamed.add(bytes);
-        return work.ring->copy(parts_.cache.bytes_of(key), work.experts->stream());
     }
     const auto slot = step_->fetch(key, assignment.device, work.experts->stream());
     if (slot) statistics_.fetched.add(bytes);
@@ -310,7 +313,7 @@ std::optional<DeviceAddress> HybridExperts::locate(DeviceWork& work, ExpertKey k
 /// Whether the device has delivered.
 bool HybridExperts::collect(DeviceWork& work, std::vector<ExpertJob>& failed) {
     if (work.jobs.empty()) return false;
-    const EventState state = work.serves ? work.experts->wait(kWatchdog) : EventState::Failed;
+    const EventState state = work.serves ? work.experts->wait(kDeviceWatchdog) : EventState::Failed;
     if (state != EventState::Reached) {
         if (work.experts->device().lost()) give_up(work, "it is lost");
         if (state == EventState::Pending) give_up(work, "it does not answer");
@@ -354,7 +357,7 @@ void HybridExperts::drain(DeviceWork& work) {
     Stream& stream = work.experts->stream();
     try {
         stream.record(*work.drained);
-        const EventState state = work.drained->wait(kWatchdog);
+        const EventState state = work.drained->wait(kDeviceWatchdog);
         if (state == EventState::Pending) return give_up(work, "it does not answer");
         if (state == EventState::Failed) stream.synchronise();
     } catch (const Error&) {  // its failure has been told; a lost device has nothing under way

@@ -11,6 +11,7 @@
 #include "engine/forward/expert_pass.h"
 #include "engine/forward/hybrid/device_experts.h"
 #include "engine/forward/hybrid/expert_catalog.h"
+#include "engine/forward/hybrid/prompt_guess.h"
 #include "engine/forward/hybrid/prompt_ring.h"
 #include "expert_cache/backoff.h"
 #include "expert_cache/costs/cost_averages.h"
@@ -26,6 +27,9 @@ namespace coterie::engine {
 /// Steps of up to so many tokens are decode-class: they teach the cache, and what they fetch stays in slots.
 inline constexpr std::int64_t kDecodeTokens = 32;
 
+/// A layer takes milliseconds; a device that needs longer than this does not answer any more.
+inline constexpr std::chrono::seconds kDeviceWatchdog{5};
+
 /// What the experts of steps did, for `--stats`. Counts since the start.
 struct HybridStatistics {
     struct Path {
@@ -40,6 +44,7 @@ struct HybridStatistics {
     Path in_place;                 ///< from their slots
     Path fetched;                  ///< into slots, during the step
     Path streamed;                 ///< through a prompt's ring
+    Path ran_ahead;                ///< of these, copied while attention was computed
     std::uint64_t recomputed = 0;  ///< experts, on the CPU, after a device had failed
 };
 
@@ -51,7 +56,8 @@ struct HybridStatistics {
 /// again. A device that refuses a call sits out some steps, ever more while it goes on; a lost one all.
 ///
 /// Prompts (more than kDecodeTokens tokens) borrow the coldest slots' memory for their buffers and a ring,
-/// through which missing experts are copied ahead of the products; it is given back at the step's end.
+/// through which missing experts are copied ahead of the products; it is given back at the step's end. What
+/// the next layer will probably need is copied while its attention is computed.
 class HybridExperts {
   public:
     struct Parts {
@@ -99,6 +105,7 @@ class HybridExperts {
         bool gone = false;                     ///< lost, or does not answer: out for good
         bool serves = false;                   ///< in this step, as far as it has come
         bool served = false;                   ///< delivered something in this step
+        bool from_ring = false;                ///< the last job's expert
         bool drains = false;                   ///< what it had begun may still run
         std::unique_ptr<Event> drained;
     };
@@ -112,6 +119,13 @@ class HybridExperts {
                    expert_cache::Assignment assignment, std::span<const ActivationRow> inputs);
     std::optional<DeviceAddress> locate(DeviceWork& work, expert_cache::ExpertKey key,
                                         expert_cache::Assignment assignment);
+    DeviceAddress bring(DeviceWork& work, expert_cache::ExpertKey key);
+    std::int32_t device_of(expert_cache::ExpertKey key, std::int32_t resident_on) const;
+    std::int64_t ring_buffers(std::int32_t device) const;
+    void run_ahead(int layer);
+    DeviceWork* roomiest_ring();
+    void forget_ahead();
+    void settle_rings();
     bool collect(DeviceWork& work, std::vector<ExpertJob>& failed);
     void compute_on_cpu(int layer, const cpu::KernelTable& kernels, const ExpertPlan& plan,
                         std::span<const ActivationRow> inputs);
@@ -136,10 +150,13 @@ class HybridExperts {
     HybridStatistics statistics_;
     expert_cache::CostAverages averages_{parts_.costs};
 
+    PromptGuess guess_;
     expert_cache::Prefetcher prefetcher_;
     expert_cache::PrefetchJudge judge_;
     std::chrono::steady_clock::time_point step_start_;
     expert_cache::StepWorkspace workspace_;
+    std::vector<std::int32_t> routed_;                     ///< experts of a layer's jobs
+    std::vector<expert_cache::ResidentExpert> residents_;  ///< [routed_]
     std::vector<expert_cache::UsedExpert> used_;
     std::vector<std::int32_t> spare_slots_;
     std::vector<expert_cache::Assignment> assignments_;

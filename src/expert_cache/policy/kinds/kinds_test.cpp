@@ -222,6 +222,19 @@ TEST(AgeingTest, ACountHalvesWithItsHalfLifeAndSurvivesLongRuns) {
     }
 }
 
+TEST(AdmitTest, RemembersTheLastUsesHoweverLongItRuns) {
+    const auto policy = make_policy("admit", {.experts = 4, .slots = 0});
+    for (const std::int64_t start : {std::int64_t{0}, (std::int64_t{1} << 30) - 5, std::int64_t{1} << 40}) {
+        policy->used(1, start, false);
+        policy->used(2, start + 7, false);
+        policy->used(1, start + 10, false);
+        EXPECT_TRUE(policy->admits(1, start + 10)) << start;
+        EXPECT_TRUE(policy->admits(1, start + 63)) << start;
+        EXPECT_FALSE(policy->admits(1, start + 64)) << start;
+        EXPECT_FALSE(policy->admits(2, start + 10)) << start;
+    }
+}
+
 TEST(AdmitTest, WantsTwoUsesIn64TokensOnceSlotsAreFull) {
     const auto policy = make_policy("admit", {.experts = 4, .slots = 1});
     policy->used(0, 0, false);

@@ -12,6 +12,9 @@ class Lfu final : public Policy {
     explicit Lfu(const PolicySetting& setting) : counts_(setting.experts, kHalfLifeTokens) {}
 
     void used(std::int32_t expert, std::int64_t token, bool) override { counts_.add(expert, token); }
+    void token_used(std::span<const ExpertUse> chosen, std::int64_t token) override {
+        for (const ExpertUse& use : chosen) counts_.add(use.expert, token);
+    }
     bool admits(std::int32_t, std::int64_t) const override { return true; }
     std::int32_t victim(std::span<const std::int32_t> candidates, std::int32_t, std::int64_t) override {
         return least(candidates, [&](std::int32_t expert) { return counts_.relative(expert); });

@@ -67,10 +67,42 @@ COTERIE_KERNEL void multiply_float_row(const std::byte* row, std::int64_t column
     for (int t = 0; t < kTokens; ++t) out[t * out_token_stride] = sum_of_32_lanes(sums[t].lanes);
 }
 
+/// Rows that meet one token together: enough chains of additions, and each activation is loaded once for all.
+inline constexpr int kFloatRows = kFloatVectors == 2 ? 4 : 2;
+
+/// kFloatRows rows times one token. Requires: whole groups.
+template <class Element>
+COTERIE_KERNEL void multiply_float_rows(const std::byte* first, std::int64_t row_bytes, std::int64_t columns,
+                                        const float* values, float* out) {
+    FloatLanes sums[kFloatRows];
+    COTERIE_UNROLL
+    for (int r = 0; r < kFloatRows; ++r) sums[r].clear();
+    for (std::int64_t i = 0; i < columns; i += kGroupValues) {
+        COTERIE_UNROLL
+        for (int r = 0; r < kFloatRows; ++r) {
+            const std::byte* at = first + r * row_bytes + i * Element::kBytes;
+            Float weights[kFloatVectors];
+            load_weights<Element>(at, weights);
+            prefetch(at + kFloatPrefetchBytes);
+            if constexpr (Element::kBytes == 4) prefetch(at + kFloatPrefetchBytes + 64);
+            sums[r].add_products(weights, values + i);
+        }
+    }
+    COTERIE_UNROLL
+    for (int r = 0; r < kFloatRows; ++r) out[r] = sum_of_32_lanes(sums[r].lanes);
+}
+
 /// The weights of each row come from memory once, from the first-level cache for further tokens.
 template <class Element>
 COTERIE_KERNEL void multiply_floats(const MatmulArgs& args) {
-    for (std::int64_t r = 0; r < args.rows; ++r) {
+    std::int64_t r = 0;
+    if (args.tokens == 1 && args.columns % kGroupValues == 0) {
+        for (; r + kFloatRows <= args.rows; r += kFloatRows) {
+            multiply_float_rows<Element>(args.weights + r * args.row_bytes, args.row_bytes, args.columns,
+                                         args.activations->values, args.out + r);
+        }
+    }
+    for (; r < args.rows; ++r) {
         const std::byte* row = args.weights + r * args.row_bytes;
         std::int64_t t = 0;
         for (; t + kFloatTokens <= args.tokens; t += kFloatTokens) {

@@ -8,12 +8,6 @@
 
 namespace coterie::cpu::matmul::avx2 {
 
-COTERIE_INLINE int word_at(const std::byte* at) {
-    std::uint16_t word = 0;
-    std::memcpy(&word, at, sizeof word);
-    return word;
-}
-
 /// The words at `at`, `at + kStride`, ...
 template <int kStride>
 COTERIE_INLINE __m128i four_words(const std::byte* at) {

@@ -5,8 +5,9 @@
 #include "quant/codebooks/codebooks.h"
 
 // The IQ1, IQ2 and IQ3 types. Looking up entries is most of their work: 32 (IQ3: 64) loads for 256 values,
-// each after the load of its index. So indices come from memory or general registers, signs are applied to
-// the activations, and all other bits are unpacked for the whole block at once.
+// each after the load of its index. So indices come from memory, put together in vectors for the whole block
+// where the block has them in parts; signs are applied to the activations, and all other bits are unpacked
+// for the whole block at once.
 
 namespace coterie::cpu::matmul::avx2 {
 
@@ -22,12 +23,39 @@ COTERIE_INLINE Int four_entries_of_8(const std::int8_t* table, std::size_t i0, s
     return join(two_entries_of_8(table, i0, i1), two_entries_of_8(table, i2, i3));
 }
 
+/// A block's indices, unpacked in vectors and read one by one.
+template <int kCount>
+struct Indices {
+    alignas(32) std::uint16_t at[kCount];
+
+    COTERIE_INLINE void set(int first, Int words) {
+        _mm256_store_si256(reinterpret_cast<Int*>(at + first), words);
+        asm("" : "+m"(at));  // from memory an index is one load, out of a register two instructions
+    }
+    COTERIE_INLINE Int four_entries_of_8(const std::int8_t* table, int first) const {
+        return avx2::four_entries_of_8(table, at[first], at[first + 1], at[first + 2], at[first + 3]);
+    }
+};
+
+/// Sixteen bytes as words.
+COTERIE_INLINE Int words_of_bytes(const std::byte* at) { return _mm256_cvtepu8_epi16(load_16(at)); }
+
+/// Each of four words four times.
+COTERIE_INLINE Int four_times_each(const std::byte* words) {
+    return shuffle_bytes(_mm256_set1_epi64x(static_cast<long long>(eight_bytes_at(words))),
+                         _mm256_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3, 4, 5, 4, 5, 4, 5, 4,
+                                          5, 6, 7, 6, 7, 6, 7, 6, 7));
+}
+
+COTERIE_INLINE Int words_times(Int words, Int factors) { return _mm256_mullo_epi16(words, factors); }
+
 /// The signs of a block's 256 values; each group reads its 32 from here.
 struct SignBytes {
     alignas(32) std::uint32_t groups[8];
 
     COTERIE_INLINE explicit SignBytes(Int bytes) {
         _mm256_store_si256(reinterpret_cast<Int*>(groups), bytes);
+        asm("" : "+m"(groups));  // a broadcast from memory is one instruction, from a register three
     }
 };
 
@@ -95,13 +123,14 @@ struct RowIQ2_XS {
     COTERIE_INLINE static ChunkTerms terms(const std::byte* block, const ChunkActivation& x) {
         const std::int8_t* table = blocks::kIq2XsCodebook[0].data();
         const SignBytes signs(sign_bytes(block + 2));
+        Indices<32> indices;
+        indices.set(0, bits_and(load_bytes(block + 2), every_word(511)));
+        indices.set(16, bits_and(load_bytes(block + 34), every_word(511)));
         Int words[8];
         COTERIE_UNROLL
         for (int g = 0; g < 8; ++g) {
-            const std::uint64_t packed = eight_bytes_at(block + 2 + 8 * g);
-            const Int codes = four_entries_of_8(table, packed & 511, packed >> 16 & 511, packed >> 32 & 511,
-                                                packed >> 48 & 511);
-            words[g] = products_with_signs(codes, x.quants + 32 * g, signs.groups[g]);
+            words[g] = products_with_signs(indices.four_entries_of_8(table, 4 * g), x.quants + 32 * g,
+                                           signs.groups[g]);
         }
         ChunkTerms terms;
         terms.sums = sums_of_eight<kLargestIq2>(words, HalfFactors::of(odd_scales_of_nibbles(block + 66)));
@@ -124,31 +153,47 @@ struct RowIQ2_S {
 
     COTERIE_INLINE static ChunkTerms terms(const std::byte* block, const ChunkActivation& x) {
         const std::int8_t* table = blocks::kIq2SCodebook[0].data();
+        Indices<32> indices;
+        set_sixteen(indices, 0, block);
+        set_sixteen(indices, 16, block);
         Int words[8];
         COTERIE_UNROLL
         for (int g = 0; g < 8; ++g) {
-            const std::byte* low = block + 2 + 4 * g;
-            const std::size_t tops = index_at(block + 66 + g) << 8;
-            const Int codes = four_entries_of_8(
-                table, index_at(low) | (tops & 0x300), index_at(low + 1) | (tops >> 2 & 0x300),
-                index_at(low + 2) | (tops >> 4 & 0x300), index_at(low + 3) | (tops >> 6 & 0x300));
-            words[g] = products_with_signs(codes, x.quants + 32 * g, four_bytes_at(block + 34 + 4 * g));
+            words[g] = products_with_signs(indices.four_entries_of_8(table, 4 * g), x.quants + 32 * g,
+                                           four_bytes_at(block + 34 + 4 * g));
         }
         ChunkTerms terms;
         terms.sums = sums_of_eight<kLargestIq2>(words, HalfFactors::of(odd_scales_of_nibbles(block + 74)));
         terms.ds = every_float(half_at(block) * 0.125f);
         return terms;
     }
+
+  private:
+    /// Low bytes, and two top bits of four indices in a byte.
+    COTERIE_INLINE static void set_sixteen(Indices<32>& indices, int first, const std::byte* block) {
+        const Int tops =
+            shuffle_bytes(every_lane(static_cast<int>(four_bytes_at(block + 66 + first / 4))),
+                          _mm256_setr_epi8(0, -1, 0, -1, 0, -1, 0, -1, 1, -1, 1, -1, 1, -1, 1, -1, 2, -1, 2,
+                                           -1, 2, -1, 2, -1, 3, -1, 3, -1, 3, -1, 3, -1));
+        const Int up = _mm256_setr_epi16(256, 64, 16, 4, 256, 64, 16, 4, 256, 64, 16, 4, 256, 64, 16, 4);
+        indices.set(first, bits_or(words_of_bytes(block + 2 + first),
+                                   bits_and(words_times(tops, up), every_word(0x300))));
+    }
 };
 
-COTERIE_INLINE __m128i two_entries_of_4(const std::int8_t* table, const std::size_t index[2]) {
-    int second = 0;
-    std::memcpy(&second, table + 4 * index[1], sizeof second);
-    return _mm_insert_epi32(_mm_loadu_si32(table + 4 * index[0]), second, 1);
+/// Sizes, so that the processor's addressing multiplies.
+template <class Index>
+COTERIE_INLINE __m128i two_entries_of_4(const std::int8_t* table, const Index* index) {
+    const std::size_t first = index[0];
+    const std::size_t second = index[1];
+    int entry = 0;
+    std::memcpy(&entry, table + 4 * second, sizeof entry);
+    return _mm_insert_epi32(_mm_loadu_si32(table + 4 * first), entry, 1);
 }
 
 /// Eight entries of four bytes.
-COTERIE_INLINE Int eight_entries_of_4(const std::int8_t* table, const std::size_t index[8]) {
+template <class Index>
+COTERIE_INLINE Int eight_entries_of_4(const std::int8_t* table, const Index* index) {
     return join(_mm_unpacklo_epi64(two_entries_of_4(table, index), two_entries_of_4(table, index + 2)),
                 _mm_unpacklo_epi64(two_entries_of_4(table, index + 4), two_entries_of_4(table, index + 6)));
 }
@@ -164,9 +209,7 @@ struct RowIQ3_XXS {
         Int words[8];
         COTERIE_UNROLL
         for (int g = 0; g < 8; ++g) {
-            std::size_t index[8];
-            COTERIE_UNROLL
-            for (int l = 0; l < 8; ++l) index[l] = index_at(block + 2 + 8 * g + l);
+            const auto* index = reinterpret_cast<const std::uint8_t*>(block + 2 + 8 * g);
             words[g] =
                 products_with_signs(eight_entries_of_4(table, index), x.quants + 32 * g, signs.groups[g]);
         }
@@ -183,14 +226,13 @@ struct RowIQ3_S {
 
     COTERIE_INLINE static ChunkTerms terms(const std::byte* block, const ChunkActivation& x) {
         const std::int8_t* table = blocks::kIq3SCodebook[0].data();
+        Indices<64> indices;
+        COTERIE_UNROLL
+        for (int i = 0; i < 4; ++i) set_sixteen(indices, 16 * i, block);
         Int words[8];
         COTERIE_UNROLL
         for (int g = 0; g < 8; ++g) {
-            const std::size_t tops = index_at(block + 66 + g) << 8;
-            std::size_t index[8];
-            COTERIE_UNROLL
-            for (int l = 0; l < 8; ++l) index[l] = index_at(block + 2 + 8 * g + l) | (tops >> l & 0x100);
-            words[g] = products_with_signs(eight_entries_of_4(table, index), x.quants + 32 * g,
+            words[g] = products_with_signs(eight_entries_of_4(table, indices.at + 8 * g), x.quants + 32 * g,
                                            four_bytes_at(block + 74 + 4 * g));
         }
         const Int nibbles =
@@ -202,6 +244,16 @@ struct RowIQ3_S {
         terms.ds =
             multiply(every_float(half_at(block)), to_float(bits_or(lanes_left<1>(nibbles), every_lane(1))));
         return terms;
+    }
+
+  private:
+    /// Low bytes, and the top bits of eight indices in a byte.
+    COTERIE_INLINE static void set_sixteen(Indices<64>& indices, int first, const std::byte* block) {
+        const Int both = every_word(word_at(block + 66 + first / 8));
+        const Int bit = _mm256_setr_epi16(1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192,
+                                          16384, static_cast<short>(0x8000));
+        const Int set = _mm256_cmpeq_epi16(bits_and(both, bit), bit);
+        indices.set(first, bits_or(words_of_bytes(block + 2 + first), bits_and(set, every_word(0x100))));
     }
 };
 
@@ -220,17 +272,14 @@ struct RowIQ1_S {
 
     COTERIE_INLINE static ChunkTerms terms(const std::byte* block, const ChunkActivation& x) {
         const std::int8_t* table = blocks::kIq1Codebook[0].data();
+        Indices<32> indices;
+        set_sixteen(indices, 0, block);
+        set_sixteen(indices, 16, block);
         Int words[8];
         COTERIE_UNROLL
         for (int g = 0; g < 8; ++g) {
-            const std::byte* low = block + 2 + 4 * g;
-            std::uint16_t high = 0;
-            std::memcpy(&high, block + 34 + 2 * g, sizeof high);
-            const std::size_t tops = std::size_t{high} << 8;
-            const Int entries = four_entries_of_8(
-                table, index_at(low) | (tops & 0x700), index_at(low + 1) | (tops >> 3 & 0x700),
-                index_at(low + 2) | (tops >> 6 & 0x700), index_at(low + 3) | (tops >> 9 & 0x700));
-            words[g] = products(add_bytes(entries, every_byte(1)), x.quants + 32 * g);
+            words[g] = products(add_bytes(indices.four_entries_of_8(table, 4 * g), every_byte(1)),
+                                x.quants + 32 * g);
         }
         // With codes of entry + 1: I = 8 sum + (shift - 8) S; the shift is 1, or -1 where the top bit is set.
         const Int high = _mm256_cvtepu16_epi32(load_16(block + 34));
@@ -242,6 +291,14 @@ struct RowIQ1_S {
         terms.ds = multiply(every_float(half_at(block) * 0.125f), to_float(scale));
         return terms;
     }
+
+  private:
+    /// Low bytes, and three top bits of four indices in a word.
+    COTERIE_INLINE static void set_sixteen(Indices<32>& indices, int first, const std::byte* block) {
+        const Int up = _mm256_setr_epi16(512, 64, 8, 1, 512, 64, 8, 1, 512, 64, 8, 1, 512, 64, 8, 1);
+        const Int tops = words_right<1>(words_times(four_times_each(block + 34 + first / 2), up));
+        indices.set(first, bits_or(words_of_bytes(block + 2 + first), bits_and(tops, every_word(0x700))));
+    }
 };
 
 struct RowIQ1_M {
@@ -250,20 +307,18 @@ struct RowIQ1_M {
 
     COTERIE_INLINE static ChunkTerms terms(const std::byte* block, const ChunkActivation& x) {
         const std::int8_t* table = blocks::kIq1Codebook[0].data();
+        Indices<32> indices;
+        set_sixteen(indices, 0, block);
+        set_sixteen(indices, 16, block);
         Int words[8];
         COTERIE_UNROLL
         for (int g = 0; g < 8; ++g) {
-            const std::byte* low = block + 4 * g;
-            std::uint16_t nibbles = 0;
-            std::memcpy(&nibbles, block + 32 + 2 * g, sizeof nibbles);
-            const std::size_t tops = std::size_t{nibbles} << 8;
-            const Int entries = four_entries_of_8(
-                table, index_at(low) | (tops & 0x700), index_at(low + 1) | (tops >> 4 & 0x700),
-                index_at(low + 2) | (tops >> 8 & 0x700), index_at(low + 3) | (tops >> 12 & 0x700));
-            words[g] = products(eighths(entries, shifts(nibbles)), x.quants + 32 * g);
+            const auto nibbles = static_cast<std::uint32_t>(word_at(block + 32 + 2 * g));
+            words[g] = products(eighths(indices.four_entries_of_8(table, 4 * g), shifts(nibbles)),
+                                x.quants + 32 * g);
         }
         const std::uint64_t packed = eight_bytes_at(block + 48);
-        const Int scales = odd_scales(packed);
+        const Int scales = odd_scales(block + 48);
         const Int offset =
             dot_words(_mm256_mullo_epi16(scales, every_word(kEighths)), load_bytes(x.half_sums));
         ChunkTerms terms;
@@ -273,6 +328,14 @@ struct RowIQ1_M {
     }
 
   private:
+    /// Low bytes, and three top bits of an index in each nibble.
+    COTERIE_INLINE static void set_sixteen(Indices<32>& indices, int first, const std::byte* block) {
+        const Int up =
+            _mm256_setr_epi16(4096, 256, 16, 1, 4096, 256, 16, 1, 4096, 256, 16, 1, 4096, 256, 16, 1);
+        const Int tops = words_right<4>(words_times(four_times_each(block + 32 + first / 2), up));
+        indices.set(first, bits_or(words_of_bytes(block + first), bits_and(tops, every_word(0x700))));
+    }
+
     /// 9 + shift of each eight values: bit 3 of a nibble is set for -1.
     COTERIE_INLINE static Int shifts(std::uint32_t nibbles) {
         const Int bytes = shuffle_bytes(every_lane(static_cast<int>(nibbles)),
@@ -284,13 +347,10 @@ struct RowIQ1_M {
     }
 
     /// 2 s + 1 of sixteen three-bit scales, four in each 16 bits, as words.
-    COTERIE_INLINE static Int odd_scales(std::uint64_t packed) {
-        const Int spread = shuffle_bytes(_mm256_set1_epi64x(static_cast<long long>(packed)),
-                                         _mm256_setr_epi8(0, 1, 0, 1, 0, 1, 0, 1, 2, 3, 2, 3, 2, 3, 2, 3, 4,
-                                                          5, 4, 5, 4, 5, 4, 5, 6, 7, 6, 7, 6, 7, 6, 7));
+    COTERIE_INLINE static Int odd_scales(const std::byte* scales) {
         // Scale k of its word moves to bits 9 to 11, then down to 1 to 3.
         const Int up = _mm256_setr_epi16(512, 64, 8, 1, 512, 64, 8, 1, 512, 64, 8, 1, 512, 64, 8, 1);
-        const Int moved = words_right<8>(_mm256_mullo_epi16(spread, up));
+        const Int moved = words_right<8>(words_times(four_times_each(scales), up));
         return bits_or(bits_and(moved, every_word(14)), every_word(1));
     }
 

@@ -68,6 +68,12 @@ COTERIE_INLINE std::uint32_t four_bytes_at(const std::byte* at) {
     return bytes;
 }
 
+COTERIE_INLINE int word_at(const std::byte* at) {
+    std::uint16_t word = 0;
+    std::memcpy(&word, at, sizeof word);
+    return word;
+}
+
 COTERIE_INLINE __m128 low_lanes(Float v) { return _mm256_castps256_ps128(v); }
 COTERIE_INLINE __m128 high_lanes(Float v) { return _mm256_extractf128_ps(v, 1); }
 
