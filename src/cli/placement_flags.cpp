@@ -113,6 +113,7 @@ PlacementRequest placement_request(const PlacementFlags& flags,
                                    std::int64_t layers) {
     PlacementRequest request;
     request.vram_bytes = vram_bytes(flags, devices.size());
+    request.machine_ram_bytes = machine_ram_bytes();
     request.ram_bytes = flags.ram.empty() ? machine_ram_bytes() : parse_byte_size(flags.ram, "--ram");
     request.reserve_bytes = reserve_bytes(devices);
     const expert_cache::UploadOptions uploads;

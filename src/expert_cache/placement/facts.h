@@ -49,9 +49,10 @@ struct PlacementRequest {
     DensePlace dense = DensePlace::Cpu;
     /// `--vram`: what may be used of each device, reserve included; missing entries: all that is free.
     std::vector<std::uint64_t> vram_bytes;
-    std::uint64_t ram_bytes = 0;      ///< the machine's, or `--ram`
-    std::uint64_t reserve_bytes = 0;  ///< of each device, stays free
-    std::uint64_t staging_bytes = 0;  ///< pinned RAM per device, through which uploads go
+    std::uint64_t ram_bytes = 0;          ///< the machine's, or `--ram`
+    std::uint64_t machine_ram_bytes = 0;  ///< what `--ram` may be raised to
+    std::uint64_t reserve_bytes = 0;      ///< of each device, stays free
+    std::uint64_t staging_bytes = 0;      ///< pinned RAM per device, through which uploads go
     enum class Cache { Auto, Off } cache = Cache::Auto;
     /// `--expert-cache SLOTS`: experts of each layer that all devices hold together, in place of what fits.
     std::optional<std::int32_t> slots_per_layer;

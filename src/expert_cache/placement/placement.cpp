@@ -177,6 +177,21 @@ bool try_smaller_context(const Inputs& inputs, PlacementRequest& request, std::s
     return true;
 }
 
+/// As much more as is missing, in whole MiB.
+bool try_more_ram(const Inputs& inputs, PlacementRequest& request, std::string& way_out) {
+    constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+    while (true) {
+        PlacementResult result = place(inputs, request);
+        const auto* refusal = std::get_if<Refusal>(&result);
+        if (refusal == nullptr) break;
+        const std::uint64_t wanted = (request.ram_bytes + refusal->missing_bytes + kMiB - 1) / kMiB * kMiB;
+        if (wanted <= request.ram_bytes || wanted > request.machine_ram_bytes) return false;
+        request.ram_bytes = wanted;
+    }
+    way_out = fmt::format("use --ram {}M", request.ram_bytes / kMiB);
+    return true;
+}
+
 bool try_dense_on_cpu(const Inputs& inputs, PlacementRequest& request, std::string& way_out) {
     request.dense = DensePlace::Cpu;
     way_out = "leave dense weights and context on the CPU";
@@ -184,13 +199,14 @@ bool try_dense_on_cpu(const Inputs& inputs, PlacementRequest& request, std::stri
 }
 
 void add_nearest(const Inputs& inputs, const PlacementRequest& request, Refusal& refusal) {
-    for (const auto attempt : {try_less_vram, try_fewer_slots, try_smaller_context, try_dense_on_cpu}) {
+    for (const auto attempt :
+         {try_less_vram, try_fewer_slots, try_smaller_context, try_more_ram, try_dense_on_cpu}) {
         PlacementRequest changed = request;
         if (!attempt(inputs, changed, refusal.way_out)) continue;
         refusal.nearest = std::move(changed);
         return;
     }
-    refusal.way_out = "use a smaller model or a machine with more memory; where --ram is the limit, raise it";
+    refusal.way_out = "use a smaller model or a machine with more memory";
 }
 
 }  // namespace

@@ -266,6 +266,10 @@ TEST(PlacementTest, RefusalsNameWhatIsMissing) {
     const PlacementResult hopeless = plan({12 * kGiB}, request);
     EXPECT_FALSE(std::get<Refusal>(hopeless).nearest.has_value());
     EXPECT_THAT(std::get<Refusal>(hopeless).way_out, HasSubstr("smaller model"));
+    request.machine_ram_bytes = 4 * kGiB;
+    expect_refusal({12 * kGiB}, request, "RAM needs", "--ram ");
+    request.ram_bytes = std::get<Refusal>(plan({12 * kGiB}, request)).nearest->ram_bytes - kMiB;
+    EXPECT_TRUE(std::holds_alternative<Refusal>(plan({12 * kGiB}, request)));  // it was the least that works
 }
 
 TEST(PlacementTest, SlotsByNumberAreTaken) {
