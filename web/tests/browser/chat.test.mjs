@@ -6,7 +6,9 @@ import {ask, button, limitAnswers, Visit} from './visit.mjs';
 let server;
 let visit;
 before(async () => {
-  server = await Server.start('--fake-gpu', '2x4M@10G/s', '--expert-cache', '28', '--cache-profile', 'off', '--ignore-eos', '-t', '1');
+  // A context that an endless answer does not fill before somebody on a busy machine can stop it.
+  const endless = ['--ignore-eos', '-c', '16384'];
+  server = await Server.start('--fake-gpu', '2x4M@10G/s', '--expert-cache', '28', '--cache-profile', 'off', '-t', '1', ...endless);
   visit = await Visit.begin(server);
 });
 after(async () => {
