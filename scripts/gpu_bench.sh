@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Measures a GPU in one call: products of every type, and a synthetic Qwen3-30B-A3B with all experts resident and with
-# less memory allowed. scripts/gpu_bench.sh [BUILD-FOLDER] [FOLDER-FOR-MODELS] [VRAM...]
+# Measures a GPU in one call: products of every type, links and hand-offs, and a synthetic Qwen3-30B-A3B with all
+# experts resident and with less memory allowed. scripts/gpu_bench.sh [BUILD-FOLDER] [FOLDER-FOR-MODELS] [VRAM...]
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build="${1:-build/gpu}"
@@ -15,6 +15,7 @@ file="$models/qwen3-30b-a3b-q4_k_m.gguf"
 [[ -e "$file" ]] || "$build/coterie" synth qwen3-30b-a3b --quant q4_k_m --skew 1 -o "$file"
 
 "$build/cuda_matmul_bench"
+"$build/coterie" probe -m "$file" --refresh
 "$build/coterie" bench -m "$file" -p 512,2048,12288 -n 256 -r 3 --window 4096
 for vram in "${budgets[@]}"; do
   echo "with --vram $vram:"

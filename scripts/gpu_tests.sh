@@ -5,9 +5,10 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 build="${1:-build/gpu}"
 cmake -G Ninja -S . -B "$build" -DCMAKE_BUILD_TYPE=Release -DCOTERIE_CUDA=ON >/dev/null
-cmake --build "$build" --target kernels_cuda_test cuda_determinism_test
+cmake --build "$build" --target kernels_cuda_test engine_cuda_test cuda_determinism_test
 
 "$build/kernels_cuda_test" --gtest_brief=1
+"$build/engine_cuda_test" --gtest_brief=1
 "$build/cuda_determinism_test" --gtest_brief=1
 if command -v compute-sanitizer >/dev/null; then
   compute-sanitizer --tool memcheck --error-exitcode 1 "$build/kernels_cuda_test" --gtest_brief=1

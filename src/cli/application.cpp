@@ -43,6 +43,7 @@ void add_commands(CLI::App& root, Action& action) {
     add_logits(root, action);
     add_perplexity(root, action);
     add_plan(root, action);
+    add_probe(root, action);
     add_tokenize(root, action);
     add_inspect(root, action);
     add_replay(root, action);

@@ -18,6 +18,7 @@ void add_inspect(CLI::App& root, Action& action);
 void add_logits(CLI::App& root, Action& action);
 void add_perplexity(CLI::App& root, Action& action);
 void add_plan(CLI::App& root, Action& action);
+void add_probe(CLI::App& root, Action& action);
 void add_serve(CLI::App& root, Action& action);
 void add_replay(CLI::App& root, Action& action);
 void add_synth(CLI::App& root, Action& action);

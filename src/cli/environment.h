@@ -10,7 +10,8 @@ inline constexpr const char* kInstructionSet = "COTERIE_CPU_ISA";  ///< --cpu-is
 inline constexpr const char* kApiKey = "COTERIE_API_KEY";          ///< --api-key
 inline constexpr const char* kPython = "COTERIE_PYTHON";           ///< --python
 
-inline constexpr const char* kCacheFolder = "XDG_CACHE_HOME";  ///< where routing profiles are kept
-inline constexpr const char* kHome = "HOME";                   ///< where that folder is by default
+inline constexpr const char* kCacheFolder =
+    "XDG_CACHE_HOME";                         ///< where profiles of routing and machines are kept
+inline constexpr const char* kHome = "HOME";  ///< where that folder is by default
 
 }  // namespace coterie::cli::environment

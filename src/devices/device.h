@@ -31,6 +31,7 @@ struct DeviceInfo {
     std::string name;  ///< as its maker calls it
     int index = 0;     ///< for `open_device` and `-dev`
     std::uint64_t memory_bytes = 0;
+    std::string uuid = {};  ///< of this one card, 32 hexadecimal digits; empty where it has none
 };
 
 /// A piece of device memory, given back when this goes. No stream may still use it then.

@@ -11,17 +11,6 @@ namespace {
 using models::ExpertMatrix;
 using models::MoeFfn;
 
-ExpertKind kind_of(const MoeFfn& ffn) {
-    const auto type = [](const ExpertMatrix& matrix) { return traits(matrix.type).name; };
-    ExpertKind kind{.name = fmt::format("{}, {}, {} {} x {}", type(ffn.gate), type(ffn.up), type(ffn.down),
-                                        ffn.gate.rows, ffn.gate.columns),
-                    .multiply_adds = 0};
-    for (const ExpertMatrix* matrix : {&ffn.gate, &ffn.up, &ffn.down}) {
-        kind.multiply_adds += matrix->rows * matrix->columns;
-    }
-    return kind;
-}
-
 std::int32_t index_of(std::vector<ExpertKind>& kinds, const ExpertKind& kind) {
     for (std::size_t i = 0; i < kinds.size(); ++i) {
         if (kinds[i].name == kind.name) return static_cast<std::int32_t>(i);
@@ -36,7 +25,7 @@ void add_experts(const MoeFfn& ffn, expert_cache::LayerFacts& layer, std::vector
     for (const ExpertMatrix* matrix : {&ffn.gate, &ffn.up, &ffn.down}) {
         layer.expert_bytes += static_cast<std::uint64_t>(matrix->bytes_per_expert());
     }
-    layer.kind = index_of(kinds, kind_of(ffn));
+    layer.kind = index_of(kinds, expert_kind(ffn));
 }
 
 void add_state(const StateLayout& layout, std::int64_t index, std::int64_t snapshots,
@@ -61,6 +50,17 @@ std::uint64_t workspace_bytes(const models::Model& model, std::int64_t batch) {
 }
 
 }  // namespace
+
+ExpertKind expert_kind(const MoeFfn& ffn) {
+    const auto type = [](const ExpertMatrix& matrix) { return traits(matrix.type).name; };
+    ExpertKind kind{.name = fmt::format("{}, {}, {} {} x {}", type(ffn.gate), type(ffn.up), type(ffn.down),
+                                        ffn.gate.rows, ffn.gate.columns),
+                    .multiply_adds = 0};
+    for (const ExpertMatrix* matrix : {&ffn.gate, &ffn.up, &ffn.down}) {
+        kind.multiply_adds += matrix->rows * matrix->columns;
+    }
+    return kind;
+}
 
 PlacementFacts placement_facts(const models::Model& model, const PlacementSetting& setting) {
     const StateLayout layout = model.state_layout(setting.cache);

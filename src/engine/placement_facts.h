@@ -15,6 +15,8 @@ struct ExpertKind {
     std::int64_t multiply_adds = 0;  ///< per token
 };
 
+ExpertKind expert_kind(const models::MoeFfn& ffn);
+
 /// What a placement needs to know of a model.
 struct PlacementFacts {
     expert_cache::ModelFacts model;

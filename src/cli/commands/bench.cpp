@@ -1,7 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <fmt/format.h>
-#include <fstream>
 #include <map>
 #include <string>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "cli/model_options.h"
 #include "engine/forward/device_forward.h"
 #include "engine/offload.h"
+#include "engine/probe/probe.h"
 #include "kernels/cpu/integer_peak.h"
 #include "kernels/cpu/memory_bandwidth.h"
 
@@ -43,14 +43,6 @@ std::vector<bench::Test> tests(const BenchOptions& options) {
     return result;
 }
 
-std::string processor_name() {
-    std::ifstream info("/proc/cpuinfo");
-    for (std::string line; std::getline(info, line);) {
-        if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-    }
-    return "unknown processor";
-}
-
 /// Architecture, the file's own word for its size, and the type of most of its bytes.
 std::string model_type(const gguf::Archive& archive) {
     std::map<DataType, std::size_t> bytes;
@@ -70,7 +62,7 @@ bench::Setup describe(engine::Engine& engine, const ModelOptions& options) {
         setup.model_bytes += static_cast<std::int64_t>(tensor.bytes.size());
         setup.model_parameters += tensor.values();
     }
-    setup.processor = processor_name();
+    setup.processor = engine::processor_name();
     setup.instruction_set = cpu::kernels().name;
     setup.threads = engine.threads();
     setup.batch = engine.batch();

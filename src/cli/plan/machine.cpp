@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/thread_pool.h"
+#include "cli/probe/machine_cache.h"
 #include "cli/text_input.h"
 #include "devices/device.h"
 #include "devices/fake_spec.h"
@@ -40,38 +41,52 @@ std::vector<PlannedDevice> fake_devices(const std::string& text) {
 std::vector<PlannedDevice> real_devices() {
     std::vector<PlannedDevice> devices;
     for (const DeviceInfo& info : list_devices().devices) {
-        devices.push_back({.facts = {info.name, info.memory_bytes}});
+        devices.push_back({.facts = {info.name, info.memory_bytes}, .gpu = info.index});
     }
     return devices;
 }
+
+using Profile = std::optional<engine::MachineProfile>;
 
 struct CpuRates {
     double read_bytes_per_second;
     double multiply_adds_per_second;
 };
 
-CpuRates measure(const CostSetting& setting) {
+CpuRates cpu_rates(const CostSetting& setting, const Profile& profile) {
+    double read = setting.ram_bytes_per_second;
+    if (profile) {
+        if (read == 0) read = profile->ram_read_rate();
+        return {read, kShareOfPeak * profile->integer_peak / 2};  // a product and a sum are one
+    }
     ThreadPool threads(setting.threads);
-    const double peak = cpu::measure_integer_dot_peak(threads) / 2;  // a product and a sum are one
-    const double read =
-        setting.ram_bytes_per_second > 0 ? setting.ram_bytes_per_second : cpu::measure_read_rate(threads);
-    return {read, kShareOfPeak * peak};
+    const double peak = cpu::measure_integer_dot_peak(threads) / 2;
+    return {read > 0 ? read : cpu::measure_read_rate(threads), kShareOfPeak * peak};
 }
 
-std::vector<ComputeCosts> compute_costs(const std::vector<engine::ExpertKind>& kinds, double rate) {
-    std::vector<ComputeCosts> costs;
-    for (const engine::ExpertKind& kind : kinds) {
-        costs.push_back({.expert_seconds = 0, .row_seconds = static_cast<double>(kind.multiply_adds) / rate});
-    }
-    return costs;
+ComputeCosts assumed_compute(const engine::ExpertKind& kind, double rate) {
+    return {.expert_seconds = 0, .row_seconds = static_cast<double>(kind.multiply_adds) / rate};
+}
+
+ComputeCosts cpu_compute(const engine::ExpertKind& kind, double rate, const Profile& profile) {
+    const engine::ExpertTimes* times = profile ? profile->find(kind.name) : nullptr;
+    return times != nullptr ? engine::compute_costs(*times, *profile) : assumed_compute(kind, rate);
 }
 
 /// Both of two readers of RAM get at least half of it.
-DeviceCosts device_costs(const PlannedDevice& device, const CostSetting& setting, double ram) {
-    DeviceCosts costs;
+void set_link(const PlannedDevice& device, double ram, const Profile& profile, DeviceCosts& costs) {
+    if (const engine::GpuTimes* gpu = profile ? profile->find_gpu(device.gpu) : nullptr) {
+        costs.link_bytes_per_second = gpu->to_device;
+        costs.contended_link_bytes_per_second = std::min(gpu->to_device, gpu->contended_to_device);
+        return;
+    }
     costs.link_bytes_per_second =
         device.link_bytes_per_second > 0 ? device.link_bytes_per_second : kAssumedLinkRate;
     costs.contended_link_bytes_per_second = std::min(costs.link_bytes_per_second, ram / 2);
+}
+
+DeviceCosts device_costs(const PlannedDevice& device, const CostSetting& setting) {
+    DeviceCosts costs;
     costs.copy_seconds = device.copy_seconds;
     costs.memory_bytes_per_second =
         device.memory_bytes_per_second > 0 ? device.memory_bytes_per_second : setting.vram_bytes_per_second;
@@ -81,16 +96,23 @@ DeviceCosts device_costs(const PlannedDevice& device, const CostSetting& setting
 
 Costs measured_costs(const std::vector<PlannedDevice>& devices, const std::vector<engine::ExpertKind>& kinds,
                      const CostSetting& setting) {
-    const CpuRates rates = measure(setting);
+    const Profile profile = cached_machine_profile(setting.threads);
+    const CpuRates rates = cpu_rates(setting, profile);
+    const double speed = rates.multiply_adds_per_second;
     Costs costs;
-    for (const engine::ExpertKind& kind : kinds) costs.kinds.push_back(kind.name);
-    costs.ram_bytes_per_second = rates.read_bytes_per_second;
     costs.cpu.read_bytes_per_second = rates.read_bytes_per_second;
     costs.cpu.handoff_seconds = setting.handoff_seconds;
-    costs.cpu.compute = compute_costs(kinds, rates.multiply_adds_per_second);
+    const bool measured = profile && setting.ram_bytes_per_second == 0 && !devices.empty();
+    costs.ram_bytes_per_second = measured ? profile->ram_rate() : rates.read_bytes_per_second;
+    for (const engine::ExpertKind& kind : kinds) {
+        costs.kinds.push_back(kind.name);
+        costs.cpu.compute.push_back(cpu_compute(kind, speed, profile));
+    }
     for (const PlannedDevice& device : devices) {
-        costs.devices.push_back(device_costs(device, setting, costs.ram_bytes_per_second));
-        costs.devices.back().compute = compute_costs(kinds, kDeviceSpeed * rates.multiply_adds_per_second);
+        DeviceCosts& at = costs.devices.emplace_back(device_costs(device, setting));
+        set_link(device, rates.read_bytes_per_second, profile, at);
+        for (const engine::ExpertKind& kind : kinds)
+            at.compute.push_back(assumed_compute(kind, kDeviceSpeed * speed));
     }
     return costs;
 }

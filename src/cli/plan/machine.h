@@ -16,6 +16,7 @@ struct PlannedDevice {
     double link_bytes_per_second = 0;
     double copy_seconds = 0;
     double memory_bytes_per_second = 0;  ///< 0: not known
+    int gpu = -1;                        ///< its number; -1: simulated
 };
 
 /// The devices of `--fake-gpu`; without it, those of this machine. Opens none.
@@ -29,9 +30,9 @@ struct CostSetting {
     int threads = 0;
 };
 
-/// Costs for the model's kinds of experts on these devices: what `setting` gives, else RAM's rate and the
-/// arithmetic of the CPU measured in about a second, and assumptions. Throws InvalidArgument where the file's
-/// kinds or devices are not these.
+/// Costs for the model's kinds of experts on these devices: what `setting` gives, else what `coterie probe`
+/// once measured, else RAM's rate and the arithmetic of the CPU measured in about a second, and assumptions.
+/// Throws InvalidArgument where the file's kinds or devices are not these.
 expert_cache::Costs planned_costs(const std::vector<PlannedDevice>& devices,
                                   const std::vector<engine::ExpertKind>& kinds, const CostSetting& setting);
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <fmt/format.h>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -20,6 +21,12 @@ constexpr int kOldestCapability = 75;
 
 void* pointer(DeviceAddress address) { return reinterpret_cast<void*>(static_cast<std::uint64_t>(address)); }
 DeviceAddress address_of(void* p) { return DeviceAddress{reinterpret_cast<std::uint64_t>(p)}; }
+
+std::string hexadecimal(std::span<const unsigned char> bytes) {
+    std::string text;
+    for (const unsigned char byte : bytes) text += fmt::format("{:02x}", byte);
+    return text;
+}
 
 /// What all objects of a device share; it outlives none of them.
 struct Shared {
@@ -358,7 +365,11 @@ DeviceList list_devices() {
         cudaDeviceProp properties{};
         check(cudaGetDeviceProperties(&properties, i), "cudaGetDeviceProperties");
         list.devices.push_back(
-            {.name = properties.name, .index = i, .memory_bytes = properties.totalGlobalMem});
+            {.name = properties.name,
+             .index = i,
+             .memory_bytes = properties.totalGlobalMem,
+             .uuid = hexadecimal({reinterpret_cast<const unsigned char*>(properties.uuid.bytes),
+                                  sizeof properties.uuid.bytes})});
     }
     return list;
 }

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <fmt/core.h>
 #include <sys/mman.h>
-#include <vector>
 
 #include "base/error.h"
 #include "kernels/cpu/immintrin_avx512.h"
@@ -19,27 +18,20 @@ constexpr int kPasses = 16;
 constexpr std::size_t kBlockBytes = 1024;  ///< parts are whole blocks
 
 /// Pages that nobody has touched yet, so that each thread gets its part near itself.
-class UntouchedPages {
-  public:
-    explicit UntouchedPages(std::size_t bytes)
-        : bytes_(bytes),
-          data_(mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
-        if (data_ == MAP_FAILED) {
-            fail(ErrorCode::OutOfMemory, "no memory for the {} MB that the read rate is measured with",
-                 bytes >> 20);
-        }
-        madvise(data_, bytes, MADV_HUGEPAGE);
+std::byte* untouched_pages(std::size_t bytes) {
+    void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (data == MAP_FAILED) {
+        fail(ErrorCode::OutOfMemory, "no memory for the {} MB that the read rate is measured with",
+             bytes >> 20);
     }
-    ~UntouchedPages() { munmap(data_, bytes_); }
-    UntouchedPages(const UntouchedPages&) = delete;
-    UntouchedPages& operator=(const UntouchedPages&) = delete;
+    madvise(data, bytes, MADV_HUGEPAGE);
+    return static_cast<std::byte*>(data);
+}
 
-    std::byte* data() { return static_cast<std::byte*>(data_); }
-
-  private:
-    std::size_t bytes_;
-    void* data_;
-};
+std::size_t part_bytes(std::size_t buffer_bytes, int workers) {
+    const std::size_t blocks = buffer_bytes / static_cast<std::size_t>(workers) / kBlockBytes;
+    return std::max(blocks, std::size_t{1}) * kBlockBytes;
+}
 
 // Each folds `bytes` bytes, a multiple of kBlockBytes, into one word so that no load can be left out. Four
 // streams side by side keep more lines in flight than one.
@@ -100,25 +92,31 @@ auto fold_function() {
 
 }  // namespace
 
-double measure_read_rate(ThreadPool& threads, std::size_t buffer_bytes) {
-    const auto workers = static_cast<std::size_t>(threads.size());
-    const std::size_t part = std::max(buffer_bytes / workers / kBlockBytes, std::size_t{1}) * kBlockBytes;
-    UntouchedPages pages(part * workers);
-    const auto part_of = [&](int worker) { return pages.data() + static_cast<std::size_t>(worker) * part; };
-    threads.run([&](int worker) { std::memset(part_of(worker), worker + 1, part); });
+MemoryReader::MemoryReader(ThreadPool& threads, std::size_t buffer_bytes)
+    : threads_(threads),
+      part_(part_bytes(buffer_bytes, threads.size())),
+      data_(untouched_pages(part_ * static_cast<std::size_t>(threads.size()))),
+      folds_(static_cast<std::size_t>(threads.size())) {
+    threads_.run([&](int worker) { std::memset(part_of(worker), worker + 1, part_); });
+}
 
+MemoryReader::~MemoryReader() { munmap(data_, part_ * folds_.size()); }
+
+double MemoryReader::pass() {
     const auto fold = fold_function();
-    std::vector<std::uint64_t> folds(workers);
-    double best = 0.0;
-    for (int pass = 0; pass < kPasses; ++pass) {
-        const auto start = std::chrono::steady_clock::now();
-        threads.run(
-            [&](int worker) { folds[static_cast<std::size_t>(worker)] = fold(part_of(worker), part); });
-        const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
-        best = std::max(best, static_cast<double>(part * workers) / elapsed.count());
-    }
+    const auto start = std::chrono::steady_clock::now();
+    threads_.run(
+        [&](int worker) { folds_[static_cast<std::size_t>(worker)] = fold(part_of(worker), part_); });
+    const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     // Equal bytes cancel out in pairs of words.
-    COTERIE_CHECK(std::all_of(folds.begin(), folds.end(), [](std::uint64_t word) { return word == 0; }));
+    COTERIE_CHECK(std::all_of(folds_.begin(), folds_.end(), [](std::uint64_t word) { return word == 0; }));
+    return static_cast<double>(part_ * folds_.size()) / elapsed.count();
+}
+
+double measure_read_rate(ThreadPool& threads, std::size_t buffer_bytes) {
+    MemoryReader reader(threads, buffer_bytes);
+    double best = 0.0;
+    for (int pass = 0; pass < kPasses; ++pass) best = std::max(best, reader.pass());
     return best;
 }
 

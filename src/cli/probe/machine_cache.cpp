@@ -1,0 +1,31 @@
+#include "cli/probe/machine_cache.h"
+
+#include "base/log.h"
+#include "cli/profile_path.h"
+#include "engine/probe/machine_profile_file.h"
+#include "engine/probe/probe.h"
+
+namespace coterie::cli {
+
+engine::MachineIdentity machine_of(int threads, std::span<const DeviceInfo> gpus) {
+    return engine::this_machine(COTERIE_VERSION, threads, gpus);
+}
+
+std::string machine_profile_path(const engine::MachineIdentity& machine) {
+    const std::string folder = cache_folder();
+    return folder.empty() ? folder : folder + "/" + engine::machine_profile_name(machine);
+}
+
+std::optional<engine::MachineProfile> cached_machine_profile(int threads) {
+    return cached_machine_profile(machine_of(threads, list_devices().devices));
+}
+
+std::optional<engine::MachineProfile> cached_machine_profile(const engine::MachineIdentity& machine) {
+    const std::string path = machine_profile_path(machine);
+    if (path.empty()) return std::nullopt;
+    engine::MachineProfileLoad load = engine::load_machine_profile(path, machine);
+    if (!load.ignored.empty()) log::warn("{}", load.ignored);
+    return std::move(load.profile);
+}
+
+}  // namespace coterie::cli
