@@ -1,3 +1,5 @@
+#include "engine/probe/probe.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
@@ -35,8 +37,9 @@ class ProbeTest : public ::testing::Test {
         return folder_.file("cache/coterie/" + engine::machine_profile_name(machine));
     }
     /// As if measured earlier; numbers that no measurement gives.
-    void keep(const std::vector<DeviceInfo>& gpus) const {
+    void keep(const std::vector<DeviceInfo>& gpus, bool crowded = false) const {
         engine::MachineProfile profile;
+        profile.crowded = crowded;
         profile.machine = cli::machine_of(1, gpus);
         profile.measured_at = "2001-01-31T12:00:00Z";
         profile.ram_reads = {{1, 12.5e9}};
@@ -114,6 +117,13 @@ TEST_F(ProbeTest, PlansTakeItsRatesWhereNoneIsGiven) {
     const auto other = nlohmann::json::parse(run_here(given).output).at("costs");
     EXPECT_EQ(other.at("cpu").at("read_bytes_per_second"), 20e9);
     EXPECT_EQ(other.at("cpu").at("compute"), costs.at("cpu").at("compute"));  // not measured anew
+}
+
+TEST_F(ProbeTest, NumbersOfBusyCoresAreNamedAndServeNoPlan) {
+    keep(list_devices().devices, true);
+    EXPECT_THAT(run_here({"probe"}).output, HasSubstr("numbers are too low"));
+    const auto plan = nlohmann::json::parse(run_here({"plan", "-m", kModel, "--json"}).output);
+    EXPECT_NE(plan.at("costs").at("cpu").at("read_bytes_per_second"), 12.5e9);
 }
 
 TEST_F(ProbeTest, NamesTheFlagOfABadValue) {

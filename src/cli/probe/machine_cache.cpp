@@ -17,7 +17,13 @@ std::string machine_profile_path(const engine::MachineIdentity& machine) {
 }
 
 std::optional<engine::MachineProfile> cached_machine_profile(int threads) {
-    return cached_machine_profile(machine_of(threads, list_devices().devices));
+    auto profile = cached_machine_profile(machine_of(threads, list_devices().devices));
+    if (profile && profile->crowded) {
+        log::info(
+            "the machine's profile was measured on busy cores; coterie probe --refresh makes a better one");
+        profile.reset();
+    }
+    return profile;
 }
 
 std::optional<engine::MachineProfile> cached_machine_profile(const engine::MachineIdentity& machine) {

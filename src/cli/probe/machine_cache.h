@@ -15,8 +15,8 @@ engine::MachineIdentity machine_of(int threads, std::span<const DeviceInfo> gpus
 /// Where its profile is kept; empty: nowhere.
 std::string machine_profile_path(const engine::MachineIdentity& machine);
 
-/// What an earlier `coterie probe` measured of this machine with all of its GPUs, so many threads; nothing
-/// where there is no such file, or with a warning where it cannot be used.
+/// What an earlier `coterie probe` measured of this machine with all of its GPUs, so many threads, on cores
+/// of its own; nothing where there is no such file, or with a warning where it cannot be used.
 std::optional<engine::MachineProfile> cached_machine_profile(int threads);
 
 /// The same of the machine given.

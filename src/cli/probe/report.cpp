@@ -13,7 +13,11 @@ using engine::GpuTimes;
 using engine::MachineProfile;
 
 constexpr double kParameters = 3e9;  ///< that a token uses, in the example for prompts
-constexpr int kLayers = 48;          ///< in the example for hand-offs
+constexpr const char* kCrowded =
+    "Other threads wanted the cores meanwhile, so these numbers are too low and serve no plan; --refresh "
+    "measures "
+    "again.\n";
+constexpr int kLayers = 48;  ///< in the example for hand-offs
 
 std::string row(std::string_view name, std::string_view value) {
     return fmt::format("  {:<38} {:>9}\n", name, value);
@@ -26,9 +30,10 @@ std::string microseconds(double seconds) {
 
 std::string heading(const MachineProfile& profile) {
     const engine::MachineIdentity& machine = profile.machine;
-    return fmt::format("{}, {} thread{}, {}, {} of RAM; measured at {}\n", machine.processor, machine.threads,
-                       machine.threads == 1 ? "" : "s", machine.instruction_set,
-                       byte_size_text(machine.ram_bytes), profile.measured_at);
+    return fmt::format("{}, {} thread{}, {}, {} of RAM; measured at {}\n{}", machine.processor,
+                       machine.threads, machine.threads == 1 ? "" : "s", machine.instruction_set,
+                       byte_size_text(machine.ram_bytes), profile.measured_at,
+                       profile.crowded ? kCrowded : "");
 }
 
 std::string ram_part(const MachineProfile& profile) {

@@ -58,7 +58,7 @@ struct GpuTimes {
     double hand_off_seconds = 0;  ///< one word to the host and one back
     /// [experts of the profile] of one expert that the GPU reads over the link while it computes one token; 0
     /// where it cannot.
-    std::vector<double> linked_expert_seconds;
+    std::vector<double> linked_expert_seconds = {};
 
     friend bool operator==(const GpuTimes&, const GpuTimes&) = default;
 };
@@ -67,7 +67,10 @@ struct MachineProfile {
     MachineIdentity machine;
     std::string measured_at;          ///< UTC, "2026-01-31T12:00:00Z"
     std::vector<ReadRate> ram_reads;  ///< by ascending threads, the last with all; never empty
-    double integer_peak = 0;          ///< operations per second of 8-bit dot products, all threads
+    /// Something else wanted the cores meanwhile: times are too long, and nothing should be planned from
+    /// them.
+    bool crowded = false;
+    double integer_peak = 0;  ///< operations per second of 8-bit dot products, all threads
     std::vector<ExpertTimes> experts;
     std::vector<GpuTimes> gpus;  ///< those of the machine that the program can use
 

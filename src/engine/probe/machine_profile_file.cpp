@@ -23,8 +23,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExpertTimes, kind, bytes, multiply_adds, seco
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GpuTimes, index, name, to_device, from_device, both_ways,
                                    contended_to_device, contended_ram_read, pageable_to_device,
                                    pageable_from_device, hand_off_seconds, linked_expert_seconds)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MachineProfile, machine, measured_at, ram_reads, integer_peak, experts,
-                                   gpus)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MachineProfile, machine, measured_at, crowded, ram_reads, integer_peak,
+                                   experts, gpus)
 
 namespace {
 

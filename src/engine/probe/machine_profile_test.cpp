@@ -1,13 +1,19 @@
 #include "engine/probe/machine_profile.h"
 
+#include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <gtest/gtest.h>
 #include <limits>
+#include <sched.h>
+#include <thread>
+#include <time.h>
 
 #include "base/error.h"
 #include "base/thread_pool.h"
+#include "engine/probe/crowd_watch.h"
 #include "engine/probe/machine_profile_file.h"
 #include "engine/probe/probe.h"
 
@@ -223,6 +229,39 @@ TEST(ProbeExperts, TakesExpertsThatReadValues) {
                                1);
     EXPECT_EQ(experts.count(), 8);
     EXPECT_GT(experts.measure(pool).seconds[0], 0);
+}
+
+TEST(CrowdWatch, SeesThreadsThatShareACore) {
+    bool crowded = false;
+    {
+        const CrowdWatch watch(crowded);
+        std::atomic<int> chosen{-1};  // the core of whichever comes first
+        const auto spin = [&] {
+            const int cpu = sched_getcpu();
+            int nobody = -1;
+            chosen.compare_exchange_strong(nobody, cpu);
+            cpu_set_t set;
+            CPU_ZERO(&set);
+            CPU_SET(chosen, &set);
+            ASSERT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
+            timespec ran{};
+            while (ran.tv_sec == 0 && ran.tv_nsec < 150'000'000) clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
+        };
+        std::thread first(spin);
+        std::thread second(spin);
+        first.join();
+        second.join();
+    }
+    EXPECT_TRUE(crowded);
+}
+
+TEST(CrowdWatch, WaitingIsNoCrowd) {
+    bool crowded = false;
+    {
+        const CrowdWatch watch(crowded);
+        for (int i = 0; i < 200; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    EXPECT_FALSE(crowded);
 }
 
 TEST(MissingExperts, AreThoseThatAProfileDoesNotHave) {

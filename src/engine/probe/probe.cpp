@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "engine/probe/crowd_watch.h"
 #include "engine/probe/gpu_probe.h"
 #include "engine/probe/median.h"
 #include "kernels/cpu/integer_peak.h"
@@ -29,6 +30,21 @@ std::vector<int> thread_counts(int all) {
 ReadRate measure_reads(ThreadPool& pool) {
     cpu::MemoryReader reader(pool);
     return {pool.size(), median_of(kReadRounds, [&] { return reader.pass(); })};
+}
+
+void measure_cpu(MachineProfile& profile) {
+    const CrowdWatch watch(profile.crowded);
+    for (const int threads : thread_counts(profile.machine.threads)) {
+        ThreadPool pool(threads);
+        profile.ram_reads.push_back(measure_reads(pool));
+    }
+    ThreadPool pool(profile.machine.threads);
+    profile.integer_peak = cpu::measure_integer_dot_peak(pool);
+}
+
+ExpertTimes measure_expert(const ProbeExperts& experts, ThreadPool& pool, bool& crowded) {
+    const CrowdWatch watch(crowded);
+    return experts.measure(pool);
 }
 
 /// Machines may have an old card beside the one that counts.
@@ -68,13 +84,9 @@ MachineProfile measure_machine(const MachineIdentity& machine, std::span<const D
     MachineProfile profile;
     profile.machine = machine;
     profile.measured_at = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr)));
-    for (const int threads : thread_counts(machine.threads)) {
-        ThreadPool pool(threads);
-        profile.ram_reads.push_back(measure_reads(pool));
-    }
+    measure_cpu(profile);
     {
         ThreadPool pool(machine.threads);
-        profile.integer_peak = cpu::measure_integer_dot_peak(pool);
         for (const DeviceInfo& gpu : gpus) add_gpu(gpu, pool, profile);
     }
     add_experts(experts, profile);
@@ -85,7 +97,7 @@ void add_experts(std::span<const ExpertShape> experts, MachineProfile& profile) 
     ThreadPool pool(profile.machine.threads);
     for (const ExpertShape& shape : experts) {
         const ProbeExperts timed(pool, shape);
-        profile.experts.push_back(timed.measure(pool));
+        profile.experts.push_back(measure_expert(timed, pool, profile.crowded));
         for (GpuTimes& gpu : profile.gpus)
             gpu.linked_expert_seconds.push_back(seconds_per_linked_expert(gpu.index, timed));
     }

@@ -117,6 +117,7 @@ class LinkedExperts {
         cuda::ExpertMatmulArgs args;
         args.slots = slots_;
         args.experts = chosen_;
+        args.slots_known = true;
         args.hosts[0] = hosts;
         args.pairs = static_cast<std::int32_t>(kPairs);
         args.pairs_per_input = static_cast<std::int32_t>(pairs_per_input);
