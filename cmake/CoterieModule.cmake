@@ -1,4 +1,4 @@
-# coterie_module(NAME [DEPENDS module...] [LIBRARIES target...] [LONE_FUZZERS fuzzer...])
+# coterie_module(NAME [DEPENDS module...] [LIBRARIES target...] [LONE_FUZZERS fuzzer...] [PRECOMPILE header...])
 #
 # Makes the library coterie_NAME of all .cpp files below the calling folder, and the test program NAME_test of its
 # *_test.cpp files. Tests stand beside what they test; *_fuzz.cpp files become one libFuzzer program each.
@@ -8,8 +8,10 @@
 #
 # A fuzzer stands on its whole module, which takes long to build with sanitizers where the module is high up. One that is named in
 # LONE_FUZZERS is made by the caller, of the few files that it needs (coterie_fuzzer).
+#
+# PRECOMPILE names large headers of other libraries that many of the module's files include.
 function(coterie_module name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;LIBRARIES;LONE_FUZZERS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LIBRARIES;LONE_FUZZERS;PRECOMPILE" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
   if(COTERIE_WITH_CUDA)
     file(GLOB_RECURSE kernels CONFIGURE_DEPENDS *.cu)
@@ -31,6 +33,10 @@ function(coterie_module name)
   add_library(coterie_${name} STATIC ${sources})
   target_include_directories(coterie_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(coterie_${name} PUBLIC ${ARG_DEPENDS} ${ARG_LIBRARIES})
+  if(ARG_PRECOMPILE)
+    target_precompile_headers(coterie_${name} PRIVATE ${ARG_PRECOMPILE})
+    target_compile_options(coterie_${name} PRIVATE ${COTERIE_PRECOMPILED_OPTIONS})
+  endif()
   if(kernels OR sources MATCHES "/cuda/")
     target_link_libraries(coterie_${name} PUBLIC CUDA::cudart_static)
   endif()

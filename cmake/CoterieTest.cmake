@@ -13,9 +13,9 @@ function(coterie_test_program name)
   target_precompile_headers(${name} REUSE_FROM coterie_test_headers)
 endfunction()
 
-# -fpch-preprocess lets ccache see into the precompiled headers.
-set(COTERIE_TEST_OPTIONS $<$<COMPILE_LANGUAGE:CXX>:-O1>
-    $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fpch-preprocess>)
+# Lets ccache see into precompiled headers.
+set(COTERIE_PRECOMPILED_OPTIONS $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CXX_COMPILER_ID:GNU>>:-fpch-preprocess>)
+set(COTERIE_TEST_OPTIONS $<$<COMPILE_LANGUAGE:CXX>:-O1> ${COTERIE_PRECOMPILED_OPTIONS})
 
 function(coterie_make_test_headers)
   if(TARGET coterie_test_headers)
