@@ -2,7 +2,7 @@
 _coterie() {
   local current="${COMP_WORDS[COMP_CWORD]}" command="${COMP_WORDS[1]:-}"
   if ((COMP_CWORD == 1)); then
-    mapfile -t COMPREPLY < <(compgen -W "run serve bench logits perplexity plan tokenize inspect replay synth --help --version" -- "$current")
+    mapfile -t COMPREPLY < <(compgen -W "run serve bench logits perplexity plan probe tokenize inspect replay synth --help --version" -- "$current")
   elif [[ $current == -* ]]; then
     local flags
     flags="$(coterie "$command" --help 2>/dev/null | grep -oE '(^|[ ,])--?[a-z][a-z0-9-]*' | tr -d ' ,' | sort -u)"
