@@ -41,40 +41,6 @@ void choose_instruction_set(const std::string& name) {
          "--cpu-isa {}: this machine has no such instruction set (scalar, avx2, avx512)", name);
 }
 
-/// Prints the GPUs and ends the program.
-void list_gpus() {
-    const DeviceList list = list_devices();
-    for (const DeviceInfo& device : list.devices)
-        fmt::print("{}: {} ({} MiB)\n", device.index, device.name, device.memory_bytes >> 20);
-    if (list.devices.empty()) fmt::print("no GPU: {}\n", list.note);
-    throw CLI::Success();
-}
-
-void add_gpu_flags(CLI::App& command, ModelOptions& options) {
-    const char* const group = "GPU";
-    command
-        .add_option(
-            "--n-gpu-layers,--gpu-layers", options.gpu_layers,
-            "-ngl: 0 leaves the GPU out, anything else runs all layers there; default: where one is found")
-        ->group(group);
-    command
-        .add_option("--device,--main-gpu", options.device,
-                    "-dev, -mg: number of the GPU, or none; default: the first")
-        ->group(group);
-    command
-        .add_flag_function(
-            "--list-devices", [](std::int64_t) { list_gpus(); }, "print the GPUs and end")
-        ->group(group);
-    for (const char* names : {"--split-mode", "--tensor-split"}) {
-        command
-            .add_option_function<std::string>(
-                names,
-                [names](const std::string&) { log::warn("{} has no effect: one GPU runs so far", names); },
-                "no effect so far")
-            ->group("");
-    }
-}
-
 void check_load_mode(const std::string& mode) {
     if (mode == "auto" || mode == "mmap" || mode == "pin") return;
     if (mode == "dio")
@@ -94,16 +60,19 @@ std::uint64_t available_ram() {
     return 0;
 }
 
-/// Whether the model's files become memory of this program: if asked for, and else where a GPU holds only a
+/// Whether the model's files become memory of this program: if asked for, and else where GPUs hold only a
 /// part of them, so that the rest travels, and RAM has room for them beside the page cache's copy.
 bool takes_into_memory(const gguf::Archive& archive, const std::string& mode,
                        const engine::OffloadOptions& offload) {
     if (mode != "auto") return mode == "pin";
-    if (!offload.gpu) return false;
+    if (offload.gpus.empty()) return false;
     const DeviceList list = list_devices();
-    const auto index = static_cast<std::size_t>(*offload.gpu);
-    std::uint64_t vram = index < list.devices.size() ? list.devices[index].memory_bytes : 0;
-    if (offload.memory_limit > 0) vram = std::min(vram, offload.memory_limit);
+    std::uint64_t vram = 0;
+    for (std::size_t i = 0; i < offload.gpus.size(); ++i) {
+        const std::uint64_t all = list.devices[static_cast<std::size_t>(offload.gpus[i])].memory_bytes;
+        const std::uint64_t limit = i < offload.gpu_memory_limits.size() ? offload.gpu_memory_limits[i] : 0;
+        vram += limit > 0 ? std::min(all, limit) : all;
+    }
     const std::uint64_t bytes = archive.total_bytes();
     return bytes > vram && available_ram() > bytes + bytes / 4;
 }
@@ -171,7 +140,7 @@ void add_model_flags(CLI::App& command, ModelOptions& options) {
             "--flash-attn", [](const std::string&) {}, "always on")
         ->expected(0, 1)
         ->group("");
-    add_gpu_flags(command, options);
+    add_gpu_flags(command, options.gpu);
 }
 
 std::shared_ptr<const gguf::Archive> open_archive(const ModelOptions& options) {
@@ -201,7 +170,7 @@ std::unique_ptr<engine::Engine> load_engine(std::shared_ptr<const gguf::Archive>
     const std::uint64_t total = archive->total_bytes();
     if (takes_into_memory(*archive, options.load_mode, engine_options.offload)) {
         archive->take_into_memory([&](std::uint64_t done) { bar.update(done, total); });
-        engine_options.offload.pins_host_memory = engine_options.offload.gpu.has_value();
+        engine_options.offload.pins_host_memory = !engine_options.offload.gpus.empty();
     }
     auto engine = std::make_unique<engine::Engine>(std::move(archive), engine_options);
     const std::vector<DataType> types = types_of(engine->archive());

@@ -20,11 +20,13 @@ std::size_t slot_limit(std::span<const LayerShape> layers) {
 }
 
 /// Slots of each layer for equal parts of `bytes`.
+/// Of the device's own layers.
 std::vector<std::int32_t> equal_shares(const DeviceCache& device, std::span<const LayerShape> layers,
-                                       std::uint64_t bytes) {
+                                       CacheOptions::Layers own, std::uint64_t bytes) {
     std::vector<Share> shares;
     for (std::int32_t l = 0; l < device.slots.layers(); ++l) {
-        const std::int32_t experts = layers[static_cast<std::size_t>(l)].experts;
+        const bool here = l >= own.begin && l < own.end;
+        const std::int32_t experts = here ? layers[static_cast<std::size_t>(l)].experts : 0;
         shares.push_back({.weight = experts > 0 ? 1.0 : 0.0,
                           .slot_bytes = device.slots.slot_bytes(l),
                           .capacity = experts});
@@ -88,6 +90,7 @@ CacheState::CacheState(const std::vector<Device*>& given, std::vector<LayerShape
       doomed(layers),
       considered(layers) {
     COTERIE_CHECK(given.size() < 255);
+    COTERIE_CHECK(options.layers.empty() || options.layers.size() == given.size());
     COTERIE_CHECK(options.slots.size() == given.size() || options.bytes.size() == given.size());
     if (!options.host_places.empty()) {
         host = std::make_unique<HostStore>(layers, options.host_places, given.empty() ? nullptr : given[0]);
@@ -96,8 +99,10 @@ CacheState::CacheState(const std::vector<Device*>& given, std::vector<LayerShape
         devices.push_back(std::make_unique<DeviceCache>(*given[d], static_cast<std::int32_t>(d), layers,
                                                         clock, reading, options.uploads));
         DeviceCache& device = *devices.back();
+        const CacheOptions::Layers own =
+            options.layers.empty() ? CacheOptions::Layers{0, layer_count()} : options.layers[d];
         device.wanted =
-            options.slots.empty() ? equal_shares(device, layers, options.bytes[d]) : options.slots[d];
+            options.slots.empty() ? equal_shares(device, layers, own, options.bytes[d]) : options.slots[d];
         COTERIE_CHECK(device.wanted.size() == layers.size());
         if (host) device.returns.resize(kReturns);
         for (Return& back : device.returns) back.done = given[d]->create_event();

@@ -104,14 +104,15 @@ void CudaOps::take_sorted(DeviceArena& arena, std::int64_t pairs, std::int64_t e
     sorted_.tile_count = arena.take<std::int32_t>(1);
 }
 
-void CudaOps::set_state(const StateLayout& layout, std::byte* pages) {
+void CudaOps::set_state(const StateLayout& layout, const PagePiece& piece) {
     layout_ = &layout;
-    pages_ = pages;
+    pages_ = piece;
 }
 
 void CudaOps::begin(const StepView& view) {
     view_ = view;
     pending_add_.reset();
+    buffer(parts_.model.residual).quantised_now = false;
     std::fill(head_work_.begin(), head_work_.end(), HeadWork{});
 }
 
@@ -122,16 +123,26 @@ void CudaOps::queue_begin() {
 
 void CudaOps::queue_finish() {
     const std::int64_t used = most_used(parts_.list);
-    cuda::finish_step({.layers = static_cast<std::int32_t>(parts_.list.experts.size()),
-                       .pairs = static_cast<std::int32_t>(view_.tokens * used),
-                       .layer_pairs = max_tokens_ * used,
-                       .counters = counters(),
-                       .mailbox = parts_.mailbox.view()},
-                      handle());
+    const std::int64_t first = parts_.layers.begin * max_tokens_ * used;
+    cuda::FinishArgs args{.layers = parts_.layers.size(),
+                          .pairs = static_cast<std::int32_t>(view_.tokens * used),
+                          .layer_pairs = max_tokens_ * used,
+                          .counters = counters(),
+                          .mailbox = parts_.mailbox.view()};
+    args.counters.experts += first;
+    args.counters.weights += first;
+    args.mailbox.experts += first;
+    args.mailbox.weights += first;
+    cuda::finish_step(args, handle());
+}
+
+const float* CudaOps::queue_residual() {
+    flush_add();
+    return residual();
 }
 
 /// The step's block has brought the rows already.
-void CudaOps::embed(const Matrix&, Value out) { buffer(out).quantised_now = false; }
+void CudaOps::embed(const Matrix&, Value) {}
 
 void CudaOps::settle(Value value) {
     HeadWork& work = head_work(value);

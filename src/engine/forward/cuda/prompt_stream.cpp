@@ -11,18 +11,18 @@ std::uint64_t aligned(std::uint64_t bytes) { return (bytes + kAlignment - 1) / k
 
 }  // namespace
 
-PromptStream::PromptStream(CudaDevice& device, const ExpertCatalog& catalog)
+PromptStream::PromptStream(CudaDevice& device, const ExpertCatalog& catalog, LayerRange layers)
     : catalog_(catalog), stream_(device.create_stream()) {
     for (Half& half : halves_) half = {device.create_event(), device.create_event()};
-    for (int layer = 0; layer < catalog.layers(); ++layer) {
+    for (int layer = layers.begin; layer < layers.end; ++layer) {
         const auto& shape = catalog.shapes()[static_cast<std::size_t>(layer)];
         half_bytes_ =
             std::max(half_bytes_, static_cast<std::uint64_t>(shape.experts) * aligned(shape.expert_bytes));
     }
 }
 
-bool PromptStream::begin(expert_cache::ExpertCache& cache) {
-    loan_ = cache.borrow(0, 2 * half_bytes_);
+bool PromptStream::begin(expert_cache::ExpertCache& cache, std::int32_t index) {
+    loan_ = cache.borrow(index, 2 * half_bytes_);
     return loan_.has_value();
 }
 

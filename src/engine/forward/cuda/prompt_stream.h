@@ -16,11 +16,11 @@ namespace coterie::engine {
 /// through attention and the products of the layer before.
 class PromptStream {
   public:
-    PromptStream(CudaDevice& device, const ExpertCatalog& catalog);
+    PromptStream(CudaDevice& device, const ExpertCatalog& catalog, LayerRange layers);
 
-    /// Borrows memory for a step. False where the cache cannot lend enough: the CPU then computes what is
-    /// missing. Before the cache's step begins.
-    bool begin(expert_cache::ExpertCache& cache);
+    /// Borrows memory of the cache's device `index` for a step. False where the cache cannot lend enough: the
+    /// CPU then computes what is missing. Before the cache's step begins.
+    bool begin(expert_cache::ExpertCache& cache, std::int32_t index);
     /// Queues the copies of a layer's missing experts and names their places in the table; what `compute`
     /// runs after this call finds them there. Returns the bytes that travel.
     std::uint64_t bring(int layer, ResidentTable& table, Stream& compute);
