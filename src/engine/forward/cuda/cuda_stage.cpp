@@ -207,7 +207,9 @@ void CudaStage::prepare(const Step& step, std::uint64_t number) {
     view_ = view_of(step, block);
     graph_ = nullptr;
     if (is_window()) record_window();
-    if (streams_) refresh();  // the part before has left the places in the table through which it streamed
+    if (!streams_) return;
+    refresh();  // the part before has left the places in the table through which it streamed
+    prompt_stream_->name_places(*residents_, *stream_);
 }
 
 void CudaStage::begin() {
@@ -260,10 +262,8 @@ void CudaStage::record_window() {
 void CudaStage::queue_long() {
     if (streams_) {
         ops_->on_experts(
-            [this](int layer) {
-                counts_.streamed_bytes += prompt_stream_->bring(layer, *residents_, *stream_);
-            },
-            [this](int) { prompt_stream_->consumed(*stream_); });
+            [this](int layer) { counts_.streamed_bytes += prompt_stream_->bring(layer, *stream_); },
+            [this](int layer) { prompt_stream_->consumed(layer, *stream_); });
     } else {
         ops_->on_experts(nullptr, nullptr);
     }

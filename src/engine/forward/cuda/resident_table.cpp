@@ -37,13 +37,13 @@ void ResidentTable::refresh(const expert_cache::ExpertCache& cache, std::int32_t
         cache.residents(index, layer, row(layer));
         complete_ = complete_ && std::find(row(layer).begin(), row(layer).end(), 0u) == row(layer).end();
     }
-    stream.copy_to_device(device_address(device_), host_->span());
+    send(stream);
     version_ = version;
     fresh_ = true;
 }
 
-void ResidentTable::send_layer(int layer, Stream& stream) {
-    stream.copy_to_device(device_address(this->layer(layer)), std::as_bytes(row(layer)));
+void ResidentTable::send(Stream& stream) const {
+    stream.copy_to_device(device_address(device_), host_->span());
 }
 
 }  // namespace coterie::engine

@@ -20,9 +20,10 @@ class ResidentTable {
     void refresh(const expert_cache::ExpertCache& cache, std::int32_t index, Stream& stream);
     /// Whether the device held every expert when the table was last refreshed.
     bool complete() const { return complete_; }
-    /// Names other addresses for one layer, for this step only: what a prompt streams.
+    /// [experts]: for other addresses of one layer, for this step only: what a prompt streams. Then `send`.
     std::span<std::uint64_t> edit(int layer);
-    void send_layer(int layer, Stream& stream);
+    /// Queues the copy of the whole table.
+    void send(Stream& stream) const;
     void forget() { fresh_ = false; }
 
     /// [experts], on the device.
