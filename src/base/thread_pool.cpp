@@ -98,6 +98,10 @@ void ThreadPool::run(FunctionRef<void(int)> body) {
 }
 
 void ThreadPool::barrier() {
+    barrier([] {});
+}
+
+void ThreadPool::barrier(FunctionRef<void()> meanwhile) {
     if (size_ == 1) return;
     const std::uint32_t generation = barriers_.load(std::memory_order_relaxed);
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) == size_ - 1) {
@@ -105,7 +109,11 @@ void ThreadPool::barrier() {
         barriers_.fetch_add(1, std::memory_order_release);
         return;
     }
-    spin_until([&] { return barriers_.load(std::memory_order_acquire) != generation; });
+    spin_until([&] {
+        if (barriers_.load(std::memory_order_acquire) != generation) return true;
+        meanwhile();
+        return false;
+    });
 }
 
 void ThreadPool::parallel_for(std::int64_t count, std::int64_t grain,

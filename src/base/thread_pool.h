@@ -33,6 +33,8 @@ class ThreadPool {
 
     /// Inside a region: waits until every worker is here. Writes before it are visible after it.
     void barrier();
+    /// The same; who waits calls `meanwhile` again and again: work of nanoseconds that may be left undone.
+    void barrier(FunctionRef<void()> meanwhile);
 
     /// While one lives, workers spin between regions however long it takes: for who waits for an unknown time
     /// and then needs them within a microsecond.
