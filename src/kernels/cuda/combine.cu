@@ -1,6 +1,5 @@
 #include "kernels/cuda/device/overlap.cuh"
-#include "kernels/cuda/device/timer.cuh"
-#include "kernels/cuda/device/transcendental.cuh"
+#include "kernels/cuda/device/reply.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/moe.h"
 
@@ -9,30 +8,15 @@ namespace {
 
 constexpr int kThreads = 256;
 constexpr int kFinishThreads = 1024;
-constexpr std::uint64_t kPatienceNanoseconds = 900'000'000;
-
-/// One thread waits for the host's answer to a layer, or, where it does not come, says so and goes on.
-__device__ void await_reply(const Mailbox& mailbox, std::uint64_t epoch) {
-    const std::uint64_t begin = nanoseconds_now();
-    while (*mailbox.reply < epoch) {
-        if (nanoseconds_now() - begin < kPatienceNanoseconds) continue;
-        *mailbox.failed = epoch;
-        __threadfence_system();
-        return;
-    }
-    __threadfence_system();
-}
 
 /// Where a token's experts' outputs begin. The host's are asked for by as many threads as there are, because
 /// each question goes over the link and back.
 __device__ const float* output_of(const CombineArgs& args, std::int64_t pair) {
     if (args.slots[pair] != 0) return args.rows + pair * args.stride;
-    const auto row = *reinterpret_cast<const volatile std::int32_t*>(args.mailbox.rows + pair);
-    return args.mailbox.outputs + static_cast<std::int64_t>(row) * args.out.width;
+    return host_output(args.mailbox, pair, args.out.width);
 }
 
-/// block.x: columns, block.y: tokens. The reads of the host's outputs are plain, a line a warp: they come
-/// after the host's reply, whose fence makes them see what the host wrote before it.
+/// block.x: columns, block.y: tokens. The host's outputs are read a line a warp.
 __global__ void __launch_bounds__(kThreads) combine_kernel(const CombineArgs args) {
     await_previous();
     __shared__ const float* outputs[kMostUsed];
@@ -41,10 +25,8 @@ __global__ void __launch_bounds__(kThreads) combine_kernel(const CombineArgs arg
     const bool times = missing && args.counters.times != nullptr && blockIdx.x == 0 && threadIdx.x == 0;
     if (missing) {
         if (threadIdx.x == 0) {
-            const std::uint64_t epoch =
-                *args.counters.step * kEpochsPerStep + static_cast<unsigned>(args.layer) + 1;
             const std::uint64_t begin = nanoseconds_now();
-            await_reply(args.mailbox, epoch);
+            await_reply(args.mailbox, epoch_of(args.counters, args.layer));
             if (times) atomicAdd(&args.counters.times->waiting, nanoseconds_now() - begin);
         }
         __syncthreads();
@@ -68,11 +50,8 @@ __global__ void __launch_bounds__(kThreads) combine_kernel(const CombineArgs arg
             sum =
                 __fmaf_rn(args.weights[first + rank], args.rows[(first + rank) * args.stride + column], sum);
     }
-    if (args.shared != nullptr) {
-        const float value = args.shared[token * args.out.stride + column];
-        sum = args.shared_gate != nullptr ? __fmaf_rn(law_sigmoid(args.shared_gate[token]), value, sum)
-                                          : __fadd_rn(sum, value);
-    }
+    if (args.shared != nullptr)
+        sum = add_shared(args, token, args.shared[token * args.out.stride + column], sum);
     args.out.data[token * args.out.stride + column] = sum;
     if (times) atomicAdd(&args.counters.times->reading, nanoseconds_now() - begin);
 }

@@ -25,15 +25,17 @@ class DeviceArray {
         data_ = static_cast<T*>(memory);
         check(cudaMemset(data_, 0xff, bytes()), "cudaMemset");
     }
-    explicit DeviceArray(std::span<const T> values) : DeviceArray(values.size()) {
-        check(cudaMemcpy(data_, values.data(), bytes(), cudaMemcpyHostToDevice), "cudaMemcpy");
-    }
+    explicit DeviceArray(std::span<const T> values) : DeviceArray(values.size()) { write(values); }
     explicit DeviceArray(const std::vector<T>& values) : DeviceArray(std::span<const T>(values)) {}
     ~DeviceArray() { cudaFree(data_); }
     DeviceArray(const DeviceArray&) = delete;
     DeviceArray& operator=(const DeviceArray&) = delete;
 
     T* get() const { return data_; }
+    /// `count` values, as many as there are.
+    void write(std::span<const T> values) {
+        check(cudaMemcpy(data_, values.data(), bytes(), cudaMemcpyHostToDevice), "cudaMemcpy");
+    }
     std::vector<T> read() const {
         std::vector<T> values(count_);
         check(cudaDeviceSynchronize(), "a kernel");
@@ -44,6 +46,26 @@ class DeviceArray {
   private:
     std::size_t bytes() const { return count_ * sizeof(T); }
     std::size_t count_;
+    T* data_ = nullptr;
+};
+
+/// Memory that host and device both see.
+template <typename T>
+class MappedArray {
+  public:
+    explicit MappedArray(std::size_t count) {
+        void* memory = nullptr;
+        check(cudaHostAlloc(&memory, count * sizeof(T), cudaHostAllocMapped), "cudaHostAlloc");
+        data_ = static_cast<T*>(memory);
+        std::memset(memory, 0, count * sizeof(T));
+    }
+    ~MappedArray() { cudaFreeHost(data_); }
+    MappedArray(const MappedArray&) = delete;
+    MappedArray& operator=(const MappedArray&) = delete;
+    T* get() const { return data_; }
+    T& operator[](std::size_t i) const { return data_[i]; }
+
+  private:
     T* data_ = nullptr;
 };
 
@@ -99,5 +121,39 @@ inline ::testing::AssertionResult all_same(std::span<const float> actual, std::s
     }
     return ::testing::AssertionSuccess();
 }
+
+/// Where kernels put the quantised form of rows.
+class DeviceQuants {
+  public:
+    DeviceQuants(std::int32_t rows, std::int32_t width)
+        : rows_(rows),
+          groups_((width + 127) / 128 * 4),
+          memory_(static_cast<std::size_t>(ActivationBuffer::bytes(rows, groups_))) {
+        view = ActivationBuffer::in(memory_.get(), rows, groups_);
+    }
+    /// Whether row t is what the law makes of `values`.
+    void expect_row(std::int32_t t, const float* values, std::int32_t width) const {
+        const std::vector<std::byte> bytes = memory_.read();
+        const ActivationForTest expected(std::vector<float>(values, values + width));
+        const ActivationRow row = expected.row();
+        const ActivationBuffer host =
+            ActivationBuffer::in(const_cast<std::byte*>(bytes.data()), rows_, groups_);
+        for (std::int64_t g = 0; g < (width + 31) / 32; ++g) {
+            const std::int64_t index = t * groups_ + g;
+            for (std::int64_t i = 0; i < 32; ++i)
+                EXPECT_EQ(host.quants[index * 32 + i], row.quants[g * 32 + i]) << g;
+            EXPECT_TRUE(same(host.scales[2 * index], row.scales[g])) << g;
+            EXPECT_TRUE(same(host.scales[2 * index + 1], row.scaled_sums[g])) << g;
+            EXPECT_EQ(host.half_sums[2 * index], row.half_sums[2 * g]);
+            EXPECT_EQ(host.half_sums[2 * index + 1], row.half_sums[2 * g + 1]);
+        }
+    }
+    ActivationBuffer view;
+
+  private:
+    std::int32_t rows_;
+    std::int64_t groups_;
+    DeviceArray<std::byte> memory_;
+};
 
 }  // namespace coterie::cuda::testing

@@ -16,4 +16,14 @@ const MatmulKernels* matmul_kernels(DataType type) {
     }
 }
 
+NormedMatmul normed_matmul(DataType first, DataType second) {
+    if (first == second) {
+        const MatmulKernels* kernels = matmul_kernels(first);
+        return kernels != nullptr ? kernels->normed_matmul : nullptr;
+    }
+    if (second != DataType::Q6_K) return nullptr;
+    if (first == DataType::Q4_K) return kQ4_KWithQ6_K;
+    return first == DataType::Q5_K ? kQ5_KWithQ6_K : nullptr;
+}
+
 }  // namespace coterie::cuda

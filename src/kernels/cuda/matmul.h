@@ -4,6 +4,7 @@
 #include <span>
 
 #include "kernels/cuda/activations.h"
+#include "kernels/cuda/moe.h"
 #include "kernels/cuda/pair_sort.h"
 #include "kernels/cuda/row_ops.h"
 #include "quant/data_type.h"
@@ -82,17 +83,33 @@ struct ExpertGateArgs {
     ActivationBuffer quantised;  ///< [pairs]
 };
 
+/// Products of a single token's row that is yet to be normalised, and the storing of its norm. The jobs from
+/// `first_of_second` on are of a second type.
+using NormedMatmul = void (*)(const MatmulArgs& args, const NormedInput& input, int first_of_second,
+                              StreamHandle stream);
+
+/// Down of experts and their sum at once, for a few tokens: `down` as for a product, but its outputs go
+/// nowhere else and its slots, experts and combine's weights were written before the kernel that goes ahead.
+using ExpertCombine = void (*)(const ExpertMatmulArgs& down, const CombineArgs& combine, StreamHandle stream);
+inline constexpr int kMostCombined = 8;  ///< experts of a token
+
 /// One type's kernels.
 struct MatmulKernels {
     void (*matmul)(const MatmulArgs&, StreamHandle) = nullptr;
     void (*expert_matmul)(const ExpertMatmulArgs&, StreamHandle) = nullptr;
-    void (*expert_gate_up)(const ExpertGateArgs&, StreamHandle) = nullptr;  ///< null: the type has none
-    void (*prepare)() =
-        nullptr;  ///< fills a codebook, once a device, before the first product; null: nothing to do
+    // Null where the type has none.
+    void (*expert_gate_up)(const ExpertGateArgs&, StreamHandle) = nullptr;
+    ExpertCombine expert_combine = nullptr;
+    NormedMatmul normed_matmul = nullptr;  ///< of this type alone
+    /// Fills a codebook, once a device, before the first product; null: nothing to do.
+    void (*prepare)() = nullptr;
 };
 
 /// Null where the type has no product. Throws Internal where a launch fails.
 const MatmulKernels* matmul_kernels(DataType type);
+
+/// Null where there is none for these two.
+NormedMatmul normed_matmul(DataType first, DataType second);
 
 /// What the base addresses of weights must be a multiple of; bytes up to the next multiple behind their end
 /// can be read.

@@ -63,6 +63,9 @@ struct StepCounters {
     std::int32_t* experts = nullptr;      ///< [layers][tokens of the mailbox][used]
     float* weights = nullptr;             ///< as experts
     HandOffTimes* times = nullptr;        ///< or null
+    /// The last epoch whose reply a block has seen; for the other blocks of its kernel, which then need not
+    /// ask the host. Zero at the start.
+    std::uint64_t* answered = nullptr;
 };
 
 inline constexpr std::int32_t kMostExperts = 1024;
@@ -93,6 +96,20 @@ struct RouteArgs {
     Mailbox mailbox;
 };
 void route(const RouteArgs& args, StreamHandle stream);
+
+/// The router's product with rows that it normalises: out = (row . norm) * scale + bias, a warp a row.
+struct RouterArgs {
+    NormedInput input;
+    const float* weights = nullptr;  ///< [experts][input.width]
+    float scale = 1.0f;
+    const float* bias = nullptr;        ///< [experts] or null
+    float* logits = nullptr;            ///< [tokens][args.logits_stride]
+    std::uint32_t* arrivals = nullptr;  ///< [tokens], zero before and after
+};
+/// Whether the current GPU has room for such a product in one kernel with its norm and routing.
+bool routes_normed(std::int32_t experts, std::int32_t width);
+/// Norm, product and `route` of its logits in one kernel. `args.x` is what the norm stores.
+void route_normed(const RouterArgs& router, const RouteArgs& args, StreamHandle stream);
 
 /// out[t] = the sum over ranks of fma(weight, expert's row, out), from +0, then the shared expert's row,
 /// weighed by the sigmoid of its gate where there is one. Waits for the host's rows where pairs were missing.

@@ -2,9 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/cpu/kernels.h"
 #include "kernels/cpu/ops_testing.h"
-#include "kernels/cuda/device_array_for_test.h"
+#include "kernels/cuda/routing_for_test.h"
 #include "kernels/reference/reference.h"
 
 namespace coterie::cuda {
@@ -14,26 +13,6 @@ using namespace testing;
 using cpu::testing::kSeed;
 using cpu::testing::random_values;
 using cpu::testing::Values;
-
-/// Memory that host and device both see.
-template <typename T>
-class MappedArray {
-  public:
-    explicit MappedArray(std::size_t count) {
-        void* memory = nullptr;
-        check(cudaHostAlloc(&memory, count * sizeof(T), cudaHostAllocMapped), "cudaHostAlloc");
-        data_ = static_cast<T*>(memory);
-        std::memset(memory, 0, count * sizeof(T));
-    }
-    ~MappedArray() { cudaFreeHost(data_); }
-    MappedArray(const MappedArray&) = delete;
-    MappedArray& operator=(const MappedArray&) = delete;
-    T* get() const { return data_; }
-    T& operator[](std::size_t i) const { return data_[i]; }
-
-  private:
-    T* data_ = nullptr;
-};
 
 struct Case {
     cpu::Routing routing;
@@ -60,108 +39,25 @@ std::vector<Case> cases() {
 
 TEST(Route, ChoosesAsTheCpuDoes) {
     constexpr std::int32_t kTokens = 5;
-    constexpr std::int32_t kLayers = 3;
+    constexpr std::int32_t kColumns = 96;
     SplitMix64 random(kSeed);
     int number = 0;
     for (const Case& c : cases()) {
         SCOPED_TRACE("case " + std::to_string(number++));
         const std::int64_t experts = c.routing.experts;
-        const std::int64_t used = c.routing.used;
         const std::vector<float> logits = random_values(c.values, kTokens * experts, random);
         const std::vector<float> bias = random_values(Values::Ordinary, experts, random);
-        std::vector<std::uint64_t> residents(static_cast<std::size_t>(experts));
-        for (std::size_t e = 0; e < residents.size(); ++e) residents[e] = e % 3 == 0 ? 0 : 4096 * (e + 1);
         std::vector<ActivationForTest> rows;
-        for (std::uint64_t t = 0; t < kTokens; ++t) rows.emplace_back(random_values_for_test(96, t));
-        const DeviceActivations x(rows, 96);
-
-        const auto pairs = static_cast<std::size_t>(kTokens * used);
+        for (std::uint64_t t = 0; t < kTokens; ++t) rows.emplace_back(random_values_for_test(kColumns, t));
+        const DeviceActivations x(rows, kColumns);
         const DeviceArray<float> device_logits(logits);
-        const DeviceArray<float> device_bias(bias);
-        const DeviceArray<std::uint64_t> device_residents(residents);
-        const DeviceArray<std::int32_t> chosen(pairs);
-        const DeviceArray<float> weights(pairs);
-        const DeviceArray<std::uint64_t> slots(pairs);
-        const DeviceArray<std::uint64_t> step(std::vector<std::uint64_t>{9});
-        const DeviceArray<std::uint32_t> missing(std::vector<std::uint32_t>(kLayers, 0u));
-        const DeviceArray<std::uint32_t> routed(std::vector<std::uint32_t>(kLayers, 0u));
-        const DeviceArray<std::int32_t> kept(kLayers * pairs);
-        const DeviceArray<float> kept_weights(kLayers * pairs);
-        const MappedArray<std::int32_t> posted(kLayers * pairs);
-        const MappedArray<float> posted_weights(kLayers * pairs);
-        const MappedArray<std::uint32_t> posted_missing(kLayers);
-        const MappedArray<std::int8_t> quants(kTokens * 256);
-        const MappedArray<float> scales(kTokens * 8);
-        const MappedArray<float> scaled_sums(kTokens * 8);
-        const MappedArray<std::int16_t> half_sums(kTokens * 16);
-        const MappedArray<float> values(kTokens * 256);
-        const MappedArray<std::uint64_t> request(2);
-        RouteArgs args;
-        args.routing = c.routing;
-        args.layer = 1;
-        args.tokens = kTokens;
-        args.max_tokens = kTokens;
+        const RoutingForTest routing(c.routing, c.bias ? bias : std::vector<float>{}, kTokens, kColumns);
+        RouteArgs args = routing.args();
         args.logits = device_logits.get();
         args.logits_stride = experts;
-        args.selection_bias = c.bias ? device_bias.get() : nullptr;
-        args.residents = device_residents.get();
-        args.experts = chosen.get();
-        args.weights = weights.get();
-        args.slots = slots.get();
         args.x = x.view();
-        args.columns = 96;
-        args.counters = {step.get(), missing.get(), routed.get(), kept.get(), kept_weights.get(), nullptr};
-        args.mailbox.experts = posted.get();
-        args.mailbox.weights = posted_weights.get();
-        args.mailbox.missing = posted_missing.get();
-        args.mailbox.values = values.get();
-        args.mailbox.quants = quants.get();
-        args.mailbox.scales = scales.get();
-        args.mailbox.scaled_sums = scaled_sums.get();
-        args.mailbox.half_sums = half_sums.get();
-        args.mailbox.groups = 8;
-        args.mailbox.request = request.get();
-        args.mailbox.done = request.get() + 1;
         route(args, nullptr);
-        finish_step({kLayers, static_cast<std::int32_t>(pairs), static_cast<std::int64_t>(pairs),
-                     args.counters, args.mailbox},
-                    nullptr);
-
-        const std::vector<std::int32_t> ids = chosen.read();
-        const std::vector<float> shares = weights.read();
-        const std::vector<std::uint64_t> found = slots.read();
-        std::uint32_t expected_missing = 0;
-        std::vector<float> scratch(static_cast<std::size_t>(3 * experts));
-        for (std::int32_t t = 0; t < kTokens; ++t) {
-            std::vector<std::int32_t> expected(static_cast<std::size_t>(used));
-            std::vector<float> expected_weights(static_cast<std::size_t>(used));
-            cpu::route(*cpu::kernels_for(cpu::InstructionSet::Scalar), c.routing, logits.data() + t * experts,
-                       c.bias ? bias.data() : nullptr, scratch.data(), expected.data(),
-                       expected_weights.data());
-            bool any_missing = false;
-            for (std::size_t rank = 0; rank < expected.size(); ++rank) {
-                const std::size_t pair = static_cast<std::size_t>(t * used) + rank;
-                EXPECT_EQ(ids[pair], expected[rank]) << "token " << t << " rank " << rank;
-                EXPECT_TRUE(same(shares[pair], expected_weights[rank]))
-                    << shares[pair] << " instead of " << expected_weights[rank] << ", token " << t << " rank "
-                    << rank;
-                EXPECT_EQ(posted[pairs + pair], expected[rank]);
-                EXPECT_TRUE(same(posted_weights[pairs + pair], expected_weights[rank]));
-                EXPECT_EQ(found[pair], residents[static_cast<std::size_t>(expected[rank])]);
-                any_missing |= found[pair] == 0;
-                expected_missing += found[pair] == 0;
-            }
-            if (!any_missing) continue;
-            const ActivationRow row = rows[static_cast<std::size_t>(t)].row();
-            EXPECT_EQ(std::memcmp(quants.get() + t * 256, row.quants, 96), 0);
-            EXPECT_EQ(std::memcmp(values.get() + t * 256, row.values, 96 * 4), 0);
-            EXPECT_EQ(std::memcmp(scales.get() + t * 8, row.scales, 3 * 4), 0);
-            EXPECT_EQ(std::memcmp(scaled_sums.get() + t * 8, row.scaled_sums, 3 * 4), 0);
-            EXPECT_EQ(std::memcmp(half_sums.get() + t * 16, row.half_sums, 6 * 2), 0);
-        }
-        EXPECT_EQ(posted_missing[1], expected_missing);
-        EXPECT_EQ(request[1], 9u);
-        EXPECT_EQ(request[0], expected_missing == 0 ? 0 : 9 * kEpochsPerStep + 2);
+        routing.expect(args, logits, rows);
     }
 }
 

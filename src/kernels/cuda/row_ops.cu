@@ -1,5 +1,5 @@
+#include "kernels/cuda/device/norm.cuh"
 #include "kernels/cuda/device/overlap.cuh"
-#include "kernels/cuda/device/quantise.cuh"
 #include "kernels/cuda/device/rotate.cuh"
 #include "kernels/cuda/device/transcendental.cuh"
 #include "kernels/cuda/launch.h"
@@ -35,9 +35,8 @@ __global__ void __launch_bounds__(kNormThreads) norm_kernel(const NormArgs args)
     }
     __syncthreads();
     if (warp_index() == 0) {
-        const auto value = [&](int i) { return values[i]; };
-        const float mean = __fdiv_rn(warp_dot(args.run, value, value), static_cast<float>(args.run));
-        if (lane_index() == 0) factor = __fdiv_rn(1.0f, __fsqrt_rn(__fadd_rn(mean, args.epsilon)));
+        const float found = norm_factor(values, args.run, args.epsilon);
+        if (lane_index() == 0) factor = found;
     }
     __syncthreads();
     const float r = factor;
@@ -47,7 +46,7 @@ __global__ void __launch_bounds__(kNormThreads) norm_kernel(const NormArgs args)
         const int i = 32 * g + lane_index();
         const bool inside = i < args.run;
         const float weight = k < kEarlyGroups ? early[k] : inside ? args.weight[i] : 0.0f;
-        const float value = inside ? __fmul_rn(__fmul_rn(values[i], r), weight) : 0.0f;
+        const float value = inside ? normalised(values[i], r, weight) : 0.0f;
         if (inside) args.out[begin + i] = value;
         if (args.quantised.quants != nullptr) store_group(args.quantised, blockIdx.y, g, value);
     }

@@ -31,6 +31,20 @@ struct NormArgs {
     ActivationBuffer quantised;
 };
 inline constexpr std::int32_t kLongestNorm = 12288;
+
+/// Rows that are yet to be normalised: the norm of x, or of x + y, over whole rows. The kernels that read the
+/// result form it themselves, each of their blocks for itself; one of them stores it.
+struct NormedInput {
+    const float* x = nullptr;  ///< [tokens][stride]
+    const float* y = nullptr;  ///< as x, or null
+    float* sum = nullptr;      ///< as x, other memory than x: where x + y goes; not used without y
+    std::int64_t stride = 0;   ///< a multiple of 32
+    const float* weight = nullptr;
+    std::int32_t width = 0;  ///< at most kLongestNorm
+    float epsilon = 0.0f;
+    float* out = nullptr;  ///< as x
+    ActivationBuffer quantised;
+};
 void rms_norm(const NormArgs& args, StreamHandle stream);
 
 /// x += y

@@ -35,37 +35,6 @@ struct HostRows {
     std::vector<float> data;
 };
 
-class DeviceQuants {
-  public:
-    explicit DeviceQuants(std::int32_t width)
-        : groups_((width + 127) / 128 * 4),
-          memory_(static_cast<std::size_t>(ActivationBuffer::bytes(kRows, groups_))) {
-        view = ActivationBuffer::in(memory_.get(), kRows, groups_);
-    }
-    /// Whether row t is what the law makes of `values`.
-    void expect_row(std::int32_t t, const float* values, std::int32_t width) const {
-        const std::vector<std::byte> bytes = memory_.read();
-        const ActivationForTest expected(std::vector<float>(values, values + width));
-        const ActivationRow row = expected.row();
-        const ActivationBuffer host =
-            ActivationBuffer::in(const_cast<std::byte*>(bytes.data()), kRows, groups_);
-        for (std::int64_t g = 0; g < (width + 31) / 32; ++g) {
-            const std::int64_t index = t * groups_ + g;
-            for (std::int64_t i = 0; i < 32; ++i)
-                EXPECT_EQ(host.quants[index * 32 + i], row.quants[g * 32 + i]) << g;
-            EXPECT_TRUE(same(host.scales[2 * index], row.scales[g])) << g;
-            EXPECT_TRUE(same(host.scales[2 * index + 1], row.scaled_sums[g])) << g;
-            EXPECT_EQ(host.half_sums[2 * index], row.half_sums[2 * g]);
-            EXPECT_EQ(host.half_sums[2 * index + 1], row.half_sums[2 * g + 1]);
-        }
-    }
-    ActivationBuffer view;
-
-  private:
-    std::int64_t groups_;
-    DeviceArray<std::byte> memory_;
-};
-
 class RowOps : public ::testing::TestWithParam<std::tuple<int, Values>> {
   protected:
     std::int32_t width() const { return std::get<0>(GetParam()); }
@@ -80,7 +49,7 @@ TEST_P(RowOps, NormAddsNormalisesAndQuantises) {
     const DeviceArray<float> device_y(y.data);
     const DeviceArray<float> device_weight(weight.data);
     const DeviceArray<float> out(x.data.size());
-    const DeviceQuants quants(width());
+    const DeviceQuants quants(kRows, width());
     rms_norm({.x = x.on(device_x),
               .y = device_y.get(),
               .weight = device_weight.get(),
@@ -109,7 +78,7 @@ TEST_P(RowOps, GatesFollowTheLaw) {
         const DeviceArray<float> device_x(x.data);
         const DeviceArray<float> device_y(y.data);
         const DeviceArray<std::uint64_t> used(std::vector<std::uint64_t>{1, 0, 1});
-        const DeviceQuants quants(width());
+        const DeviceQuants quants(kRows, width());
         gate({.gate = x.on(device_x),
               .up = device_y.get(),
               .activation = activation,
@@ -138,7 +107,7 @@ TEST_P(RowOps, AddAndQuantiseFollowTheLaw) {
     HostRows y(width(), values(), kSeed + 1);
     const DeviceArray<float> device_x(x.data);
     const DeviceArray<float> device_y(y.data);
-    const DeviceQuants quants(width());
+    const DeviceQuants quants(kRows, width());
     add(x.on(device_x), device_y.get(), nullptr);
     quantise(x.on(device_x), quants.view, nullptr);
     for (std::int32_t t = 0; t < kRows; ++t) {

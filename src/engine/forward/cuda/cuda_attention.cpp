@@ -31,7 +31,7 @@ void CudaOps::prompt_attention(cuda::AttentionArgs args) const {
 
 void CudaOps::attention(int layer, const models::Attention& attention, Value queries, Value keys,
                         Value values, Value out) {
-    flush_add();
+    flush();
     const HeadWork query_work = head_work(queries);
     const HeadWork key_work = head_work(keys);
     const models::Rope* rope = query_work.rope != nullptr ? query_work.rope : key_work.rope;

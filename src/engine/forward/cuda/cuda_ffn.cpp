@@ -34,7 +34,7 @@ void CudaOps::run_ffn(const models::DenseFfn& ffn, models::FfnActivation activat
     const std::array<const Matrix*, 2> matrices{&ffn.gate, &ffn.up};
     const std::array<float*, 2> outs{hidden.data, dense_up_};
     const std::array<std::int64_t, 2> strides{hidden.stride, hidden.stride};
-    multiply(x, matrices, outs, strides);
+    multiply(x, {matrices, outs, strides});
     cuda::gate({.gate = rows(hidden),
                 .up = dense_up_,
                 .activation = gate_of(activation),
@@ -45,22 +45,40 @@ void CudaOps::run_ffn(const models::DenseFfn& ffn, models::FfnActivation activat
     const std::array<const Matrix*, 1> down{&ffn.down};
     const std::array<float*, 1> down_out{out};
     const std::array<std::int64_t, 1> down_stride{out_stride};
-    multiply(hidden, down, down_out, down_stride);
+    multiply(hidden, {down, down_out, down_stride});
 }
 
 void CudaOps::dense_ffn(const models::DenseFfn& ffn, Value x, Value out) {
-    flush_add();
+    flush();
     settle(x);
     Buffer& to = buffer(out);
     run_ffn(ffn, models::FfnActivation::SwiGlu, buffer(x), to.data, to.stride);
     to.quantised_now = false;
 }
 
-void CudaOps::run_router(int layer, const models::MoeFfn& ffn, Buffer& x) {
-    const std::array<const Matrix*, 1> router{&ffn.router};
-    const std::array<float*, 1> out{router_logits_};
-    const std::array<std::int64_t, 1> stride{router_stride_};
-    multiply(x, router, out, stride);
+bool CudaOps::router_norms(const models::MoeFfn& ffn, Value x) const {
+    return is_window() && !before_experts_ && norm_is_pending_for(x) && ffn.router.type == DataType::F32 &&
+           pending_norm_->x.index == parts_.model.residual.index &&
+           cuda::routes_normed(static_cast<std::int32_t>(ffn.router.rows),
+                               static_cast<std::int32_t>(ffn.router.columns));
+}
+
+/// With the pending norm of x where the router norms.
+void CudaOps::run_router(int layer, const models::MoeFfn& ffn, Buffer& x, bool normed) {
+    cuda::RouterArgs router;
+    if (normed) {
+        router.input = take_norm();
+        router.weights = reinterpret_cast<const float*>(parts_.weights.at(ffn.router));
+        router.scale = ffn.router.scale;
+        router.bias = parts_.weights.at(ffn.router.bias);
+        router.logits = router_logits_;
+        router.arrivals = router_arrivals_;
+    } else {
+        const std::array<const Matrix*, 1> matrix{&ffn.router};
+        const std::array<float*, 1> out{router_logits_};
+        const std::array<std::int64_t, 1> stride{router_stride_};
+        multiply(x, {matrix, out, stride});
+    }
     cuda::RouteArgs args;
     args.routing = ffn.routing;
     args.layer = layer;
@@ -78,7 +96,7 @@ void CudaOps::run_router(int layer, const models::MoeFfn& ffn, Buffer& x) {
     args.columns = static_cast<std::int32_t>(x.width);
     args.counters = counters();
     args.mailbox = parts_.mailbox.view();
-    cuda::route(args, handle());
+    normed ? cuda::route_normed(router, args, handle()) : cuda::route(args, handle());
 }
 
 cuda::SortedPairs CudaOps::sort_pairs(const cpu::Routing& routing) {
@@ -166,7 +184,7 @@ void CudaOps::run_gate_and_up(int layer, const models::MoeFfn& ffn, Buffer& x, c
     gate_experts(ffn, hidden, pairs);
 }
 
-void CudaOps::run_experts(int layer, const models::MoeFfn& ffn, Buffer& x) {
+void CudaOps::run_experts(int layer, const models::MoeFfn& ffn, Buffer& x, const cuda::CombineArgs* combine) {
     const auto pairs = static_cast<std::int32_t>(view_.tokens * ffn.routing.used);
     const cuda::SortedPairs sorted = sort_pairs(ffn.routing);
     const auto down_offset =
@@ -191,6 +209,8 @@ void CudaOps::run_experts(int layer, const models::MoeFfn& ffn, Buffer& x) {
     set_matrix(ffn.down, down_offset, 0, down);
     down.hosts[0] = parts_.link.addresses(layer).down;
     down.x = {hidden.data, hidden.stride, hidden.quantised};
+    if (combine != nullptr)
+        return cuda::matmul_kernels(ffn.down.type)->expert_combine(down, *combine, handle());
     down.out = expert_rows_;
     down.out_stride = expert_row_stride_;
     cuda::matmul_kernels(ffn.down.type)->expert_matmul(down, handle());
@@ -213,7 +233,7 @@ double CudaOps::seconds_per_linked_expert(int layer, const StepBlock& block) {
         parts_.stream.copy_to_device(device_address(chosen_), chosen->span());
         parts_.stream.synchronise();
         const auto start = std::chrono::steady_clock::now();
-        run_experts(layer, ffn, buffer(parts_.model.residual));
+        run_experts(layer, ffn, buffer(parts_.model.residual), nullptr);
         parts_.stream.synchronise();
         const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
         seconds.push_back(took.count() / static_cast<double>(used));
@@ -222,34 +242,43 @@ double CudaOps::seconds_per_linked_expert(int layer, const StepBlock& block) {
     return seconds[kTimedRounds / 2];
 }
 
+void CudaOps::run_shared(const models::MoeFfn& ffn, Buffer& x, std::int64_t out_stride) {
+    if (ffn.shared) run_ffn(*ffn.shared, ffn.activation, x, shared_rows_, out_stride);
+    if (!ffn.shared_gate) return;
+    const std::array<const Matrix*, 1> gate{&*ffn.shared_gate};
+    const std::array<float*, 1> out{shared_gates_};
+    const std::array<std::int64_t, 1> stride{1};
+    multiply(x, {gate, out, stride});
+}
+
 void CudaOps::moe_ffn(int layer, const models::MoeFfn& ffn, Value x, Value out) {
-    flush_add();
+    const bool normed = router_norms(ffn, x);
+    if (!normed) flush();
     settle(x);
     Buffer& from = buffer(x);
     Buffer& to = buffer(out);
+    const cuda::CombineArgs combine{.layer = layer,
+                                    .used = static_cast<std::int32_t>(ffn.routing.used),
+                                    .out = rows(to),
+                                    .rows = expert_rows_,
+                                    .stride = expert_row_stride_,
+                                    .slots = slots_,
+                                    .weights = weights_,
+                                    .shared = ffn.shared ? shared_rows_ : nullptr,
+                                    .shared_gate = ffn.shared_gate ? shared_gates_ : nullptr,
+                                    .counters = counters(),
+                                    .mailbox = parts_.mailbox.view()};
+    const bool together = is_window() && ffn.routing.used <= cuda::kMostCombined &&
+                          cuda::matmul_kernels(ffn.down.type)->expert_combine != nullptr;
     if (before_experts_) before_experts_(layer);
-    run_router(layer, ffn, from);
-    run_experts(layer, ffn, from);
+    run_router(layer, ffn, from, normed);
+    if (together) run_shared(ffn, from, to.stride);
+    run_experts(layer, ffn, from, together ? &combine : nullptr);
     if (after_experts_) after_experts_(layer);
-    if (ffn.shared) run_ffn(*ffn.shared, ffn.activation, from, shared_rows_, to.stride);
-    if (ffn.shared_gate) {
-        const std::array<const Matrix*, 1> gate{&*ffn.shared_gate};
-        const std::array<float*, 1> gate_out{shared_gates_};
-        const std::array<std::int64_t, 1> gate_stride{1};
-        multiply(from, gate, gate_out, gate_stride);
+    if (!together) {
+        run_shared(ffn, from, to.stride);
+        cuda::combine(combine, handle());
     }
-    cuda::combine({.layer = layer,
-                   .used = static_cast<std::int32_t>(ffn.routing.used),
-                   .out = rows(to),
-                   .rows = expert_rows_,
-                   .stride = expert_row_stride_,
-                   .slots = slots_,
-                   .weights = weights_,
-                   .shared = ffn.shared ? shared_rows_ : nullptr,
-                   .shared_gate = ffn.shared_gate ? shared_gates_ : nullptr,
-                   .counters = counters(),
-                   .mailbox = parts_.mailbox.view()},
-                  handle());
     to.quantised_now = false;
 }
 

@@ -46,6 +46,8 @@ CudaOps::CudaOps(const Parts& parts, DeviceArena& arena, std::int64_t max_tokens
     for (const std::int64_t width : model.workspace.widths())
         values_.push_back(take_buffer(arena, max_tokens, width));
     head_work_.resize(values_.size());
+    residual_home_ = residual();
+    residual_away_ = arena.take<float>(kWindowTokens * residual_stride());
     if (list.widest_dense > 0) {
         dense_hidden_ = take_buffer(arena, max_tokens, list.widest_dense);
         dense_up_ = arena.take<float>(max_tokens * dense_hidden_.stride);
@@ -69,6 +71,10 @@ CudaOps::CudaOps(const Parts& parts, DeviceArena& arena, std::int64_t max_tokens
     routed_ = missing_ + layers;
     times_ = arena.take<cuda::HandOffTimes>(1);
     parts_.stream.fill(device_address(times_), sizeof(cuda::HandOffTimes), std::byte{0});
+    answered_ = arena.take<std::uint64_t>(1);
+    parts_.stream.fill(device_address(answered_), sizeof(std::uint64_t), std::byte{0});
+    router_arrivals_ = arena.take<std::uint32_t>(kWindowTokens);
+    parts_.stream.fill(device_address(router_arrivals_), kWindowTokens * sizeof(std::uint32_t), std::byte{0});
     if (pairs > 0) {
         routed_experts_ = arena.take<std::int32_t>(layers * pairs);
         routed_weights_ = arena.take<float>(layers * pairs);
@@ -112,6 +118,8 @@ void CudaOps::set_state(const StateLayout& layout, const PagePiece& piece) {
 void CudaOps::begin(const StepView& view) {
     view_ = view;
     pending_add_.reset();
+    pending_norm_.reset();
+    buffer(parts_.model.residual).data = residual_home_;
     buffer(parts_.model.residual).quantised_now = false;
     std::fill(head_work_.begin(), head_work_.end(), HeadWork{});
 }
@@ -137,7 +145,7 @@ void CudaOps::queue_finish() {
 }
 
 const float* CudaOps::queue_residual() {
-    flush_add();
+    flush();
     return residual();
 }
 
@@ -172,39 +180,6 @@ void CudaOps::settle(Value value) {
     work = {};
 }
 
-void CudaOps::flush_add() {
-    if (!pending_add_) return;
-    Buffer& x = buffer(pending_add_->first);
-    cuda::add(rows(x), buffer(pending_add_->second).data, handle());
-    x.quantised_now = false;
-    pending_add_.reset();
-}
-
-void CudaOps::rms_norm(Value x, const Vector& weight, float epsilon, Value out) {
-    Buffer& from = buffer(x);
-    Buffer& to = buffer(out);
-    const auto run = static_cast<std::int64_t>(weight.size());
-    if (run < x.width) {
-        COTERIE_CHECK(x.index == out.index && head_work(x).rope == nullptr);
-        settle(x);
-        head_work(x) = {.norm = &weight, .epsilon = epsilon, .rope = nullptr, .head_width = run};
-        return;
-    }
-    const bool adds = pending_add_ && pending_add_->first.index == x.index;
-    if (!adds) flush_add();
-    cuda::rms_norm({.x = rows(from),
-                    .y = adds ? buffer(pending_add_->second).data : nullptr,
-                    .weight = parts_.weights.at(weight),
-                    .run = static_cast<std::int32_t>(run),
-                    .epsilon = epsilon,
-                    .out = to.data,
-                    .quantised = to.quantised},
-                   handle());
-    if (adds) pending_add_.reset();
-    if (x.index != out.index) from.quantised_now = false;
-    to.quantised_now = true;
-}
-
 cuda::Activations CudaOps::inputs(Buffer& x, bool wants_quantised) {
     if (wants_quantised && !x.quantised_now) {
         cuda::quantise(rows(x), x.quantised, handle());
@@ -223,29 +198,32 @@ cuda::MatmulJob CudaOps::job(const Matrix& matrix, float* out, std::int64_t out_
             .out_stride = out_stride};
 }
 
+/// Those of one type, as many as a launch takes.
+void CudaOps::take_jobs(DataType type, Products& products, cuda::MatmulArgs& args) const {
+    for (std::size_t i = 0; i < products.matrices.size() && args.count < cuda::kMatmulJobs; ++i) {
+        if (products.matrices[i]->type != type || (products.done >> i & 1)) continue;
+        args.jobs[args.count++] = job(*products.matrices[i], products.outs[i], products.strides[i]);
+        products.done |= std::uint64_t{1} << i;
+    }
+}
+
 /// One launch for each type among the matrices.
-void CudaOps::multiply(Buffer& x, std::span<const Matrix* const> matrices, std::span<float* const> outs,
-                       std::span<const std::int64_t> strides) {
-    std::uint64_t done = 0;
-    for (std::size_t first = 0; first < matrices.size(); ++first) {
-        if (done >> first & 1) continue;
-        const DataType type = matrices[first]->type;
+void CudaOps::multiply(Buffer& x, Products products) {
+    for (std::size_t first = 0; first < products.matrices.size(); ++first) {
+        if (products.done >> first & 1) continue;
+        const DataType type = products.matrices[first]->type;
         cuda::MatmulArgs args;
-        args.columns = static_cast<std::int32_t>(matrices[first]->columns);
+        args.columns = static_cast<std::int32_t>(products.matrices[first]->columns);
         args.tokens = static_cast<std::int32_t>(view_.tokens);
         args.x = inputs(x, quantised(type));
-        for (std::size_t i = first; i < matrices.size() && args.count < cuda::kMatmulJobs; ++i) {
-            if (matrices[i]->type != type || (done >> i & 1)) continue;
-            args.jobs[args.count++] = job(*matrices[i], outs[i], strides[i]);
-            done |= std::uint64_t{1} << i;
-        }
+        take_jobs(type, products, args);
         cuda::matmul_kernels(type)->matmul(args, handle());
     }
 }
 
 void CudaOps::project(Value x, std::span<const models::Projection> projections) {
     COTERIE_CHECK(projections.size() <= 8);
-    flush_add();
+    if (!norm_is_pending_for(x)) flush();
     settle(x);
     std::array<const Matrix*, 8> matrices{};
     std::array<float*, 8> outs{};
@@ -259,18 +237,20 @@ void CudaOps::project(Value x, std::span<const models::Projection> projections) 
         strides[i] = out.stride;
     }
     const std::size_t n = projections.size();
-    multiply(buffer(x), std::span(matrices).first(n), std::span(outs).first(n), std::span(strides).first(n));
+    Products products{std::span(matrices).first(n), std::span(outs).first(n), std::span(strides).first(n)};
+    if (norm_is_pending_for(x)) multiply_normed(x, products);
+    multiply(buffer(x), products);
 }
 
 void CudaOps::add(Value x, Value y) {
-    flush_add();
+    flush();
     settle(x);
     settle(y);
     pending_add_.emplace(x, y);
 }
 
 void CudaOps::rope(Value x, std::int64_t head_width, std::int64_t offset, const models::Rope& rope) {
-    COTERIE_CHECK(offset == 0);
+    COTERIE_CHECK(offset == 0 && !norm_is_pending_for(x));
     HeadWork& work = head_work(x);
     if (work.rope != nullptr || (work.norm != nullptr && work.head_width != head_width)) settle(x);
     work.rope = &rope;
@@ -284,7 +264,7 @@ void CudaOps::logits(Value, const Vector& norm, float epsilon, const Matrix& out
     output_norm_ = &norm;
     output_epsilon_ = epsilon;
     output_ = &output;
-    if (!view_.all_logits) flush_add();
+    if (pending_norm_ || !view_.all_logits) flush();
 }
 
 void CudaOps::queue_logits(std::int64_t first, std::int64_t count) {

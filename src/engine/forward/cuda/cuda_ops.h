@@ -25,8 +25,10 @@ inline constexpr std::int64_t kWindowTokens = 8;
 /// The operations of a forward pass as kernels on a stream. A call queues; nothing has happened when it
 /// returns. Used both to record a graph and to run steps that have none.
 ///
-/// Small operations wait for what follows them: an addition for the norm that reads it, norms and rotations
-/// of queries and keys for the attention. So a layer takes about twelve kernels.
+/// Small operations wait for what follows them: an addition for the norm that reads it, a norm for the
+/// products that read it where those form it themselves, norms and rotations of queries and keys for the
+/// attention. So a layer of routed experts takes six kernels in a step of one token: queries, keys and values
+/// with their norm; attention; its output; the router with its norm; gate and up; down and the experts' sum.
 class CudaOps final : public models::LayerOps {
   public:
     struct Parts {
@@ -67,6 +69,7 @@ class CudaOps final : public models::LayerOps {
         after_experts_ = std::move(after);
     }
 
+    /// Where the residual stream is at this point of what was queued: norms that add to it move it.
     float* residual() { return row_of(parts_.model.residual); }
     /// The residual stream with everything added that was to be added.
     const float* queue_residual();
@@ -121,6 +124,14 @@ class CudaOps final : public models::LayerOps {
         std::int64_t head_width = 0;
     };
 
+    /// A norm over whole rows that nothing has read yet. It takes a pending addition to x with it.
+    struct PendingNorm {
+        models::Value x;
+        const models::Vector* weight;
+        float epsilon;
+        models::Value out;
+    };
+
     Buffer take_buffer(DeviceArena& arena, std::int64_t rows, std::int64_t width) const;
     void take_sorted(DeviceArena& arena, std::int64_t pairs, std::int64_t experts);
     Buffer& buffer(models::Value value) { return values_[static_cast<std::size_t>(value.index)]; }
@@ -135,22 +146,40 @@ class CudaOps final : public models::LayerOps {
     }
     cuda::StreamHandle handle() const { return parts_.stream.handle(); }
     cuda::StepCounters counters() const {
-        return {view_.block->number(), missing_, routed_, routed_experts_, routed_weights_, times_};
+        return {view_.block->number(), missing_, routed_,  routed_experts_,
+                routed_weights_,       times_,   answered_};
     }
     cuda::CachePages cache_of(int layer) const;
     void prompt_attention(cuda::AttentionArgs args) const;
 
+    bool is_window() const { return view_.tokens <= kWindowTokens; }
     void settle(models::Value value);
-    void flush_add();
+    /// Queues a pending norm, then a pending addition.
+    void flush();
+    bool norm_is_pending_for(models::Value value) const;
+    /// The pending norm, for a kernel that is queued next and stores its results.
+    cuda::NormedInput take_norm();
     /// The quantised form and the values of x, formed if they are not there.
     cuda::Activations inputs(Buffer& x, bool quantised);
     cuda::MatmulJob job(const models::Matrix& matrix, float* out, std::int64_t out_stride) const;
-    void multiply(Buffer& x, std::span<const models::Matrix* const> matrices, std::span<float* const> outs,
-                  std::span<const std::int64_t> strides);
+    /// Products of one input: out of outs[i] is rows strides[i] apart. Those in `done` (bits) are left out.
+    struct Products {
+        std::span<const models::Matrix* const> matrices;
+        std::span<float* const> outs;
+        std::span<const std::int64_t> strides;
+        std::uint64_t done = 0;
+    };
+    void take_jobs(DataType type, Products& products, cuda::MatmulArgs& args) const;
+    void multiply(Buffer& x, Products products);
+    /// With the pending norm of x, where its products of a first type (and a second) have such a kernel.
+    void multiply_normed(models::Value x, Products& products);
     void run_ffn(const models::DenseFfn& ffn, models::FfnActivation activation, Buffer& x, float* out,
                  std::int64_t out_stride);
-    void run_router(int layer, const models::MoeFfn& ffn, Buffer& x);
-    void run_experts(int layer, const models::MoeFfn& ffn, Buffer& x);
+    bool router_norms(const models::MoeFfn& ffn, models::Value x) const;
+    void run_router(int layer, const models::MoeFfn& ffn, Buffer& x, bool normed);
+    /// Adds them up as well where `combine` is there.
+    void run_experts(int layer, const models::MoeFfn& ffn, Buffer& x, const cuda::CombineArgs* combine);
+    void run_shared(const models::MoeFfn& ffn, Buffer& x, std::int64_t out_stride);
     /// The chosen pairs by expert where that pays: a prompt's, of which experts have several each.
     cuda::SortedPairs sort_pairs(const cpu::Routing& routing);
     void gate_experts(const models::MoeFfn& ffn, const Buffer& hidden, std::int64_t pairs);
@@ -173,6 +202,9 @@ class CudaOps final : public models::LayerOps {
     std::vector<Buffer> values_;
     std::vector<HeadWork> head_work_;
     std::optional<std::pair<models::Value, models::Value>> pending_add_;
+    std::optional<PendingNorm> pending_norm_;
+    float* residual_home_ = nullptr;  ///< where it is when a step begins
+    float* residual_away_ = nullptr;  ///< [kWindowTokens][stride]: where it may go meanwhile
 
     Buffer dense_hidden_;
     float* dense_up_ = nullptr;
@@ -192,6 +224,8 @@ class CudaOps final : public models::LayerOps {
     std::int32_t* routed_experts_ = nullptr;  ///< [layers][max_tokens][used]
     float* routed_weights_ = nullptr;
     cuda::HandOffTimes* times_ = nullptr;
+    std::uint64_t* answered_ = nullptr;
+    std::uint32_t* router_arrivals_ = nullptr;
     float* partials_ = nullptr;
     std::int64_t partial_floats_ = 0;
     std::uint32_t* arrivals_ = nullptr;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/cuda/attention.h"
+#include "kernels/cuda/device/arrival.cuh"
 #include "kernels/cuda/device/async_copy.cuh"
 #include "kernels/cuda/device/cache_row.cuh"
 #include "kernels/cuda/device/overlap.cuh"
@@ -247,21 +248,6 @@ __device__ inline void join_few(const AttentionArgs& args, const Place& place, i
     }
 }
 
-/// Whether this block is the last of its token's pages.
-__device__ inline bool is_last(const AttentionArgs& args, std::int64_t token, int pages) {
-    __shared__ bool last;
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-        std::uint32_t& arrived = args.arrivals[token * gridDim.y + blockIdx.y];
-        last = atomicAdd(&arrived, 1u) + 1 == static_cast<unsigned>(pages);
-        if (last) arrived = 0;
-    }
-    __syncthreads();
-    __threadfence();
-    return last;
-}
-
 /// The page that a block works on, of those that its token sees.
 struct BlockPage {
     int number;  ///< in the sequence
@@ -296,7 +282,9 @@ __device__ void attend_page(const AttentionArgs& args, const Place& place, const
             partial[1] = shared.sum[h];
         }
     }
-    if (args.arrivals == nullptr || !is_last(args, place.token, page.count)) return;
+    if (args.arrivals == nullptr) return;
+    if (!arrives_last(args.arrivals[place.token * gridDim.y + blockIdx.y], static_cast<unsigned>(page.count)))
+        return;
     join_few(args, place, page.count, few);
 }
 

@@ -81,10 +81,7 @@ __global__ void __launch_bounds__(kFloatThreads) float_expert_matmul(const Exper
     float value =
         float_row_product<Number>(weights + row * args.row_bytes, args.columns,
                                   args.x.values + pair / args.pairs_per_input * args.x.value_stride);
-    const std::int64_t expert = args.experts[pair];
-    if (args.scales[matrix] != nullptr) value = __fmul_rn(value, args.scales[matrix][expert]);
-    if (args.biases[matrix] != nullptr)
-        value = __fadd_rn(value, args.biases[matrix][expert * args.rows + row]);
+    value = scaled_and_biased(args, matrix, args.experts[pair], row, value);
     if (lane_index() == 0)
         args.out[(static_cast<std::int64_t>(matrix) * args.pairs + pair) * args.out_stride + row] = value;
 }
@@ -119,7 +116,7 @@ void launch_float_expert_matmul(const ExpertMatmulArgs& args, StreamHandle strea
 
 template <typename Number>
 constexpr MatmulKernels float_kernels_of() {
-    return {launch_float_matmul<Number>, launch_float_expert_matmul<Number>, nullptr, nullptr};
+    return {launch_float_matmul<Number>, launch_float_expert_matmul<Number>};
 }
 
 }  // namespace coterie::cuda

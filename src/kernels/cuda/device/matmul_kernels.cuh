@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "kernels/cuda/device/combine_kernels.cuh"
 #include "kernels/cuda/device/dot.cuh"
+#include "kernels/cuda/device/normed_matmul_kernels.cuh"
 #include "kernels/cuda/device/overlap.cuh"
 #include "kernels/cuda/device/quantise.cuh"
 #include "kernels/cuda/device/staging.cuh"
@@ -119,10 +121,7 @@ __global__ void __launch_bounds__(kMatmulThreads)
     const int row = wanted_row + local;
     if (threadIdx.x % kExpertRowThreads != 0 || row >= args.rows) return;
     const std::int64_t expert = args.experts[pair];
-    float value = product[0];
-    if (args.scales[matrix] != nullptr) value = __fmul_rn(value, args.scales[matrix][expert]);
-    if (args.biases[matrix] != nullptr)
-        value = __fadd_rn(value, args.biases[matrix][expert * args.rows + row]);
+    const float value = scaled_and_biased(args, matrix, expert, row, product[0]);
     args.out[(static_cast<std::int64_t>(matrix) * args.pairs + pair) * args.out_stride + row] = value;
 }
 
@@ -168,11 +167,7 @@ __global__ void __launch_bounds__(kFusedThreads)
     if (lane_index() % kExpertRowThreads == 0) {
         const std::int64_t expert = args.experts[pair];
         const int row = first_row + min(local, rows - 1);
-        float value = product[0];
-        if (args.scales[matrix] != nullptr) value = __fmul_rn(value, args.scales[matrix][expert]);
-        if (args.biases[matrix] != nullptr)
-            value = __fadd_rn(value, args.biases[matrix][expert * args.rows + row]);
-        values[matrix][first_in_block + local] = value;
+        values[matrix][first_in_block + local] = scaled_and_biased(args, matrix, expert, row, product[0]);
     }
     __syncthreads();
     if (warp_index() > 0) return;
@@ -236,7 +231,8 @@ void launch_expert_matmul(const ExpertMatmulArgs& args, StreamHandle stream) {
 
 template <typename Type>
 constexpr MatmulKernels kernels_of(void (*prepare)() = nullptr) {
-    return {launch_matmul<Type>, launch_expert_matmul<Type>, launch_expert_gate_up<Type>, prepare};
+    return {launch_matmul<Type>,         launch_expert_matmul<Type>, launch_expert_gate_up<Type>,
+            launch_expert_combine<Type>, launch_normed_matmul<Type>, prepare};
 }
 
 }  // namespace coterie::cuda

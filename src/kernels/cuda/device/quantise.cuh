@@ -36,6 +36,48 @@ __device__ __forceinline__ QuantisedGroup quantise_group(float value) {
     return group;
 }
 
+/// `quantise_group` of kCount groups at once, a value of each in every lane: each group's divisions are one
+/// lane's.
+template <int kCount>
+struct QuantisedGroups {
+    std::int8_t quants[kCount];  ///< this lane's
+    float scale;                 ///< in lane k group k's, as what follows
+    int half_sums[2];
+};
+
+template <int kCount>
+__device__ __forceinline__ QuantisedGroups<kCount> quantise_groups(const float (&values)[kCount]) {
+    constexpr std::uint32_t kInfinity = 0x7f800000;
+    constexpr float kSmallestMaximum = 1e-35f;
+    constexpr int kRaise = 128;
+    QuantisedGroups<kCount> groups{};
+    std::uint32_t bits = 0;
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+        const std::uint32_t largest = warp_maximum(__float_as_uint(values[k]) & 0x7fffffffu);
+        if (lane_index() == k) bits = largest;
+    }
+    const float maximum = __uint_as_float(bits);
+    const bool ordinary = bits < kInfinity && maximum >= kSmallestMaximum;
+    const float divisor = ordinary ? maximum : 1.0f;
+    // Where it is 0, so is every quant: a product that is not a number becomes 0 as well.
+    const float inverse = ordinary ? __fdiv_rn(127.0f, divisor) : 0.0f;
+    groups.scale = ordinary            ? __fdiv_rn(divisor, 127.0f)
+                   : bits >= kInfinity ? __uint_as_float(0x7fc00000)
+                                       : 0.0f;
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) {
+        const float scaled = __fmul_rn(values[k], __shfl_sync(kFullWarp, inverse, k));
+        groups.quants[k] = static_cast<std::int8_t>(__float2int_rn(scaled));
+        const unsigned raised = static_cast<unsigned>(groups.quants[k] + kRaise);
+        const unsigned sums = warp_sum(lane_index() < 16 ? raised : raised << 16);
+        if (lane_index() != k) continue;
+        groups.half_sums[0] = static_cast<int>(sums & 0xffff) - 16 * kRaise;
+        groups.half_sums[1] = static_cast<int>(sums >> 16) - 16 * kRaise;
+    }
+    return groups;
+}
+
 /// Quantises and stores group g of token t; `value` is this lane's, +0 past the row's end.
 __device__ __forceinline__ void store_group(const ActivationBuffer& out, std::int64_t t, std::int64_t g,
                                             float value) {

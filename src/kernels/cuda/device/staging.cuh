@@ -85,16 +85,23 @@ __device__ __forceinline__ WarpRows stage_rows(std::byte* shared, const std::uin
     return {reinterpret_cast<const std::uint8_t*>(shared) + skip, pitch};
 }
 
-/// Asks for rows [first, first + tokens) of x, of which products of this form read all that is copied.
-template <Form kForm>
-__device__ __forceinline__ ActivationBuffer stage_inputs(std::byte* shared, const ActivationBuffer& x,
-                                                         unsigned first, unsigned tokens,
-                                                         std::uint32_t groups, Crew crew) {
+/// `ActivationBuffer::in` for shared memory.
+__device__ __forceinline__ ActivationBuffer activations_in(std::byte* shared, unsigned tokens,
+                                                           std::uint32_t groups) {
     ActivationBuffer staged;
     staged.quants = reinterpret_cast<std::int8_t*>(shared);
     staged.scales = reinterpret_cast<float*>(shared + tokens * groups * 32);
     staged.half_sums = reinterpret_cast<std::int16_t*>(shared + tokens * groups * 40);
     staged.groups = groups;
+    return staged;
+}
+
+/// Asks for rows [first, first + tokens) of x, of which products of this form read all that is copied.
+template <Form kForm>
+__device__ __forceinline__ ActivationBuffer stage_inputs(std::byte* shared, const ActivationBuffer& x,
+                                                         unsigned first, unsigned tokens,
+                                                         std::uint32_t groups, Crew crew) {
+    const ActivationBuffer staged = activations_in(shared, tokens, groups);
     const auto copy = [crew](void* to, const void* from, std::uint32_t bytes) {
         copy_units(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes, crew);
     };
@@ -114,6 +121,16 @@ __device__ __forceinline__ const std::uint8_t* expert_matrix(const Args& args, i
                                                              std::uint64_t slot) {
     if (slot != kOnHost) return reinterpret_cast<const std::uint8_t*>(slot + args.offsets[matrix]);
     return reinterpret_cast<const std::uint8_t*>(args.hosts[matrix][args.experts[pair]]);
+}
+
+/// What a matrix's scale and bias make of a product.
+template <typename Args>
+__device__ __forceinline__ float scaled_and_biased(const Args& args, int matrix, std::int64_t expert, int row,
+                                                   float value) {
+    if (args.scales[matrix] != nullptr) value = __fmul_rn(value, args.scales[matrix][expert]);
+    if (args.biases[matrix] != nullptr)
+        value = __fadd_rn(value, args.biases[matrix][expert * args.rows + row]);
+    return value;
 }
 
 }  // namespace coterie::cuda

@@ -17,4 +17,8 @@ namespace coterie::cuda {
 COTERIE_FOR_EACH_CUDA_TYPE(COTERIE_DECLARE)
 #undef COTERIE_DECLARE
 
+/// What the _M mixtures have side by side in queries, keys and values.
+extern const NormedMatmul kQ4_KWithQ6_K;
+extern const NormedMatmul kQ5_KWithQ6_K;
+
 }  // namespace coterie::cuda

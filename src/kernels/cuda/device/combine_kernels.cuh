@@ -1,0 +1,126 @@
+#pragma once
+
+#include "kernels/cuda/device/dot.cuh"
+#include "kernels/cuda/device/overlap.cuh"
+#include "kernels/cuda/device/reply.cuh"
+#include "kernels/cuda/device/staging.cuh"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/matmul.h"
+
+/// Down of a token's experts and their sum in one kernel. A block computes some rows of all of the experts,
+/// so that their outputs meet in its shared memory.
+namespace coterie::cuda {
+
+inline constexpr int kCombineRowThreads = 4;
+inline constexpr int kCombineWarpRows = 32 / kCombineRowThreads;
+inline constexpr int kCombineExpertWarps = 2;
+inline constexpr int kCombineRows = kCombineExpertWarps * kCombineWarpRows;  ///< of a block
+inline constexpr int kCombineThreads = 32 * kCombineExpertWarps * kMostCombined;
+
+struct CombineShared {
+    float outputs[kMostCombined][kCombineRows];  ///< of the block's rows, by rank
+    float weights[kMostCombined];
+};
+
+/// By one thread of each block: the first of a token asks the host, and tells the others through the
+/// device's memory. It is never behind them in the order in which blocks start.
+__device__ __forceinline__ void await_reply_together(const CombineArgs& args) {
+    const std::uint64_t epoch = epoch_of(args.counters, args.layer);
+    volatile std::uint64_t* answered = args.counters.answered;
+    if (blockIdx.x > 0) {
+        while (*answered < epoch) continue;
+        __threadfence_system();
+        return;
+    }
+    const std::uint64_t begin = nanoseconds_now();
+    await_reply(args.mailbox, epoch);
+    *answered = epoch;
+    if (args.counters.times != nullptr) atomicAdd(&args.counters.times->waiting, nanoseconds_now() - begin);
+}
+
+/// The rows that the host computed, to where this block's own are; one warp an expert reads them.
+__device__ __forceinline__ void fetch_missing(const CombineArgs& args, bool missing, std::int64_t pair,
+                                              int row, int rank, CombineShared& shared) {
+    if (threadIdx.x == 0) await_reply_together(args);
+    __syncthreads();
+    const std::uint64_t begin = nanoseconds_now();
+    const bool reads = missing && warp_index() % kCombineExpertWarps == 0 && lane_index() < kCombineRows;
+    if (reads && row + lane_index() < args.out.width)
+        shared.outputs[rank][lane_index()] =
+            host_output(args.mailbox, pair, args.out.width)[row + lane_index()];
+    __syncthreads();
+    if (args.counters.times != nullptr && blockIdx.x == 0 && threadIdx.x == 0)
+        atomicAdd(&args.counters.times->reading, nanoseconds_now() - begin);
+}
+
+/// block.x: strips of kCombineRows rows; block.y: tokens. A rank has kCombineExpertWarps warps.
+template <typename Type>
+__global__ void __launch_bounds__(kCombineThreads)
+    expert_combine(const ExpertMatmulArgs down, const CombineArgs args, const Staging staging) {
+    extern __shared__ uint4 shared_units[];
+    __shared__ CombineShared shared;
+    auto* memory = reinterpret_cast<std::byte*>(shared_units);
+    const std::int64_t token = blockIdx.y;
+    const int rank = warp_index() / kCombineExpertWarps;
+    const int pair = static_cast<int>(token) * args.used + rank;
+    const int first_in_block = warp_index() % kCombineExpertWarps * kCombineWarpRows;
+    const int block_row = static_cast<int>(blockIdx.x) * kCombineRows;
+    const int first_row = min(block_row + first_in_block, down.rows - 1);
+    const int rows = min(kCombineWarpRows, down.rows - first_row);
+    const auto row_bytes = static_cast<std::uint32_t>(down.row_bytes);
+
+    const std::uint64_t slot = down.slots[pair];
+    const std::int64_t expert = down.experts[pair];
+    WarpRows weights{nullptr, row_bytes};
+    if (slot != 0) {
+        weights.first = expert_matrix(down, 0, pair, slot) + first_row * down.row_bytes;
+        if (staging.warp_bytes > 0)
+            weights = stage_rows(memory + warp_index() * staging.warp_bytes, weights.first, row_bytes, rows);
+    }
+    if (threadIdx.x < args.used) shared.weights[threadIdx.x] = args.weights[token * args.used + threadIdx.x];
+    await_previous();
+    const int sum_row = block_row + static_cast<int>(threadIdx.x);
+    const bool sums = threadIdx.x < kCombineRows && sum_row < args.out.width;
+    float added = 0.0f;
+    if (sums && args.shared != nullptr) added = args.shared[token * args.out.stride + sum_row];
+    ActivationBuffer x = down.x.quantised;
+    auto input = static_cast<unsigned>(pair);
+    if (staging.warp_bytes > 0) {
+        std::byte* inputs = memory + blockDim.x / 32 * staging.warp_bytes;
+        x = stage_inputs<Type::kForm>(inputs, x, static_cast<unsigned>(token) * args.used, args.used,
+                                      staging.groups, {threadIdx.x, blockDim.x});
+        input = rank;
+        await_copies();
+        __syncthreads();
+    }
+    if (slot != 0) {
+        const int local = lane_index() / kCombineRowThreads;
+        float product[1];
+        row_products<Type, 1, kCombineRowThreads>(weights.row(min(local, rows - 1)),
+                                                  static_cast<unsigned>(down.columns) / 32, x, input, 1,
+                                                  product);
+        if (lane_index() % kCombineRowThreads == 0)
+            shared.outputs[rank][first_in_block + local] =
+                scaled_and_biased(down, 0, expert, first_row + min(local, rows - 1), product[0]);
+    }
+    if (__syncthreads_or(slot == 0)) fetch_missing(args, slot == 0, pair, block_row, rank, shared);
+    if (!sums) return;
+    float sum = 0.0f;
+#pragma unroll 8
+    for (int r = 0; r < args.used; ++r)
+        sum = __fmaf_rn(shared.weights[r], shared.outputs[r][threadIdx.x], sum);
+    if (args.shared != nullptr) sum = add_shared(args, token, added, sum);
+    args.out.data[token * args.out.stride + sum_row] = sum;
+}
+
+template <typename Type>
+void launch_expert_combine(const ExpertMatmulArgs& down, const CombineArgs& args, StreamHandle stream) {
+    const int warps = kCombineExpertWarps * args.used;
+    const dim3 grid(static_cast<unsigned>((down.rows + kCombineRows - 1) / kCombineRows),
+                    static_cast<unsigned>(args.out.rows));
+    const StagingPlan plan(down.row_bytes, kCombineWarpRows, warps, args.used, down.columns);
+    launch("expert_combine", expert_combine<Type>,
+           {grid, static_cast<unsigned>(32 * warps), plan.shared_bytes}, stream, down, args, plan.staging);
+}
+
+}  // namespace coterie::cuda

@@ -1,0 +1,64 @@
+#pragma once
+
+#include "kernels/cuda/device/quantise.cuh"
+#include "kernels/cuda/row_ops.h"
+
+/// src/kernels/reference/rms_norm.cpp by one block, whose threads all take part.
+namespace coterie::cuda {
+
+/// By one warp: 1 / sqrt(mean(x^2) + epsilon).
+__device__ __forceinline__ float norm_factor(const float* values, int width, float epsilon) {
+    const auto value = [=](int i) { return values[i]; };
+    const float mean = __fdiv_rn(warp_dot(width, value, value), static_cast<float>(width));
+    return __fdiv_rn(1.0f, __fsqrt_rn(__fadd_rn(mean, epsilon)));
+}
+
+__device__ __forceinline__ float normalised(float value, float factor, float weight) {
+    return __fmul_rn(__fmul_rn(value, factor), weight);
+}
+
+/// Row `token` of x + y, to shared memory that holds the width rounded up to 4; what lies behind it in the
+/// row's last group is read, and means nothing.
+__device__ __forceinline__ void load_sums(const NormedInput& in, std::int64_t token, float* values) {
+    const auto* x = reinterpret_cast<const float4*>(in.x + token * in.stride);
+    const auto* y = reinterpret_cast<const float4*>(in.y + token * in.stride);
+    auto* sums = reinterpret_cast<float4*>(values);
+#pragma unroll 4
+    for (int i = static_cast<int>(threadIdx.x); 4 * i < in.width; i += static_cast<int>(blockDim.x)) {
+        float4 sum = x[i];
+        if (in.y != nullptr) {
+            const float4 added = y[i];
+            sum = {__fadd_rn(sum.x, added.x), __fadd_rn(sum.y, added.y), __fadd_rn(sum.z, added.z),
+                   __fadd_rn(sum.w, added.w)};
+        }
+        sums[i] = sum;
+    }
+}
+
+/// After `load_sums`; the same for all threads.
+__device__ __forceinline__ float block_norm_factor(const NormedInput& in, const float* values) {
+    __shared__ float factor;
+    __syncthreads();
+    if (warp_index() == 0) {
+        const float found = norm_factor(values, in.width, in.epsilon);
+        if (lane_index() == 0) factor = found;
+    }
+    __syncthreads();
+    return factor;
+}
+
+/// Group g of row `token`, by one warp: the sum, the norm and its quantised form go where later kernels read
+/// them. `weight` is the norm's, wherever it lies.
+__device__ __forceinline__ void store_normed_group(const NormedInput& in, std::int64_t token, int g,
+                                                   const float* values, const float* weight, float factor) {
+    const int i = 32 * g + lane_index();
+    const bool inside = i < in.width;
+    const float value = inside ? normalised(values[i], factor, weight[i]) : 0.0f;
+    if (inside) {
+        in.out[token * in.stride + i] = value;
+        if (in.y != nullptr) in.sum[token * in.stride + i] = values[i];
+    }
+    store_group(in.quantised, token, g, value);
+}
+
+}  // namespace coterie::cuda

@@ -1,0 +1,137 @@
+#pragma once
+
+#include <algorithm>
+
+#include "kernels/cuda/device/dot.cuh"
+#include "kernels/cuda/device/norm.cuh"
+#include "kernels/cuda/device/overlap.cuh"
+#include "kernels/cuda/device/staging.cuh"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/matmul.h"
+
+/// Products of a single token's row that every block normalises and quantises for itself, while its weights
+/// are on their way.
+namespace coterie::cuda {
+
+inline constexpr int kNormedRowThreads = 8;
+inline constexpr int kNormedWarpRows = 32 / kNormedRowThreads;
+inline constexpr int kNormedWarps = 8;
+inline constexpr int kNormedThreads = 32 * kNormedWarps;
+inline constexpr int kNormedStrip = kNormedWarps * kNormedWarpRows;
+inline constexpr int kNormedBatch = 8;  ///< groups that a warp quantises at once
+
+/// Where a block's inputs lie behind its weights: their quantised form, then the sums they come from.
+struct NormedStaging {
+    std::uint32_t warp_bytes = 0;  ///< 0: weights are read where they are
+    std::uint32_t groups = 0;      ///< a multiple of 4
+    std::size_t input_bytes() const { return ActivationBuffer::bytes(1, groups) + std::size_t{groups} * 128; }
+};
+
+/// Group `first + k` of the normed row in values[k], +0 past the row's end.
+__device__ __forceinline__ void quantise_batch(const ActivationBuffer& x, int first, int groups,
+                                               const float (&values)[kNormedBatch]) {
+    const QuantisedGroups<kNormedBatch> batch = quantise_groups(values);
+#pragma unroll
+    for (int k = 0; k < kNormedBatch; ++k) {
+        if (first + k >= groups) break;
+        x.quants[(first + k) * 32 + lane_index()] = batch.quants[k];
+    }
+    const int g = first + lane_index();
+    if (lane_index() >= kNormedBatch || g >= groups) return;
+    const float sum = static_cast<float>(batch.half_sums[0] + batch.half_sums[1]);
+    reinterpret_cast<float2*>(x.scales)[g] = {batch.scale, __fmul_rn(batch.scale, sum)};
+    reinterpret_cast<short2*>(x.half_sums)[g] = {static_cast<short>(batch.half_sums[0]),
+                                                 static_cast<short>(batch.half_sums[1])};
+}
+
+/// block.x: strips of rows of all jobs, one after the other; jobs from `first_of_second` on are of `Second`.
+template <typename First, typename Second>
+__global__ void __launch_bounds__(kNormedThreads)
+    normed_matmul(const MatmulArgs args, const NormedInput input, const NormedStaging staging,
+                  int first_of_second) {
+    extern __shared__ uint4 shared_units[];
+    auto* memory = reinterpret_cast<std::byte*>(shared_units);
+    int strip = static_cast<int>(blockIdx.x);
+    int j = 0;
+    while (strip >= (args.jobs[j].rows + kNormedStrip - 1) / kNormedStrip) {
+        strip -= (args.jobs[j].rows + kNormedStrip - 1) / kNormedStrip;
+        ++j;
+    }
+    const MatmulJob& job = args.jobs[j];
+    const auto row_bytes = static_cast<std::uint32_t>(job.row_bytes);
+    const int wanted_row = strip * kNormedStrip + warp_index() * kNormedWarpRows;
+    const int first_row = min(wanted_row, job.rows - 1);
+    const int rows = min(kNormedWarpRows, job.rows - first_row);
+    WarpRows weights{reinterpret_cast<const std::uint8_t*>(job.weights) + first_row * job.row_bytes,
+                     row_bytes};
+    if (staging.warp_bytes > 0)
+        weights = stage_rows(memory + warp_index() * staging.warp_bytes, weights.first, row_bytes, rows);
+    memory += kNormedWarps * staging.warp_bytes;
+    const ActivationBuffer x = activations_in(memory, 1, staging.groups);
+    auto* sums = reinterpret_cast<float*>(memory + staging.groups * ActivationBuffer::kGroupBytes);
+
+    const int groups = (input.width + 31) / 32;
+    float early[kNormedBatch];  // weights of the norm
+#pragma unroll
+    for (int k = 0; k < kNormedBatch; ++k) {
+        const int i = 32 * (warp_index() * kNormedBatch + k) + lane_index();
+        early[k] = i < input.width ? input.weight[i] : 0.0f;
+    }
+    await_previous();
+    load_sums(input, 0, sums);
+    const float factor = block_norm_factor(input, sums);
+    for (int first = warp_index() * kNormedBatch; first < groups; first += kNormedWarps * kNormedBatch) {
+        float values[kNormedBatch];
+#pragma unroll
+        for (int k = 0; k < kNormedBatch; ++k) {
+            const int i = 32 * (first + k) + lane_index();
+            const bool inside = i < input.width;
+            const float weight = first == warp_index() * kNormedBatch ? early[k]
+                                 : inside                             ? input.weight[i]
+                                                                      : 0.0f;
+            values[k] = inside ? normalised(sums[i], factor, weight) : 0.0f;
+        }
+        quantise_batch(x, first, groups, values);
+    }
+    for (int g = static_cast<int>(blockIdx.x) * kNormedWarps + warp_index(); g < groups;
+         g += static_cast<int>(gridDim.x) * kNormedWarps)
+        store_normed_group(input, 0, g, sums, input.weight, factor);
+    await_copies();
+    __syncthreads();
+    const int local = lane_index() / kNormedRowThreads;
+    const std::uint8_t* mine = weights.row(min(local, rows - 1));
+    float product[1];
+    const auto columns = static_cast<unsigned>(args.columns) / 32;
+    if (j < first_of_second) {
+        row_products<First, 1, kNormedRowThreads>(mine, columns, x, 0, 1, product);
+    } else {
+        row_products<Second, 1, kNormedRowThreads>(mine, columns, x, 0, 1, product);
+    }
+    const int row = wanted_row + local;
+    if (threadIdx.x % kNormedRowThreads != 0 || row >= job.rows) return;
+    float value = __fmul_rn(product[0], job.scale);
+    if (job.bias != nullptr) value = __fadd_rn(value, job.bias[row]);
+    job.out[row] = value;
+}
+
+template <typename First, typename Second = First>
+void launch_normed_matmul(const MatmulArgs& args, const NormedInput& input, int first_of_second,
+                          StreamHandle stream) {
+    unsigned strips = 0;
+    std::uint32_t pitch = 0;
+    for (int j = 0; j < args.count; ++j) {
+        strips += static_cast<unsigned>((args.jobs[j].rows + kNormedStrip - 1) / kNormedStrip);
+        pitch = std::max(pitch, staged_pitch(static_cast<std::uint32_t>(args.jobs[j].row_bytes)));
+    }
+    NormedStaging staging{0, static_cast<std::uint32_t>((args.columns + 127) / 128 * 4)};
+    const std::uint64_t warp_bytes = staging_units(std::uint64_t{kNormedWarpRows} * pitch + kStagingUnit - 1);
+    std::size_t bytes = staging.input_bytes();
+    if (bytes + kNormedWarps * warp_bytes <= most_shared_bytes()) {
+        staging.warp_bytes = static_cast<std::uint32_t>(warp_bytes);
+        bytes += kNormedWarps * warp_bytes;
+    }
+    launch("normed_matmul", normed_matmul<First, Second>, {dim3(strips), kNormedThreads, bytes}, stream, args,
+           input, staging, first_of_second);
+}
+
+}  // namespace coterie::cuda
