@@ -17,7 +17,7 @@ std::int64_t tokens_to_take(const StepSlice& slice, std::int64_t done, std::int6
 }  // namespace
 
 void StepParts::split(const Step& step, std::int64_t most_tokens) {
-    COTERIE_CHECK(most_tokens >= kPageTokens);
+    COTERIE_CHECK(most_tokens >= kPageTokens || most_tokens >= static_cast<std::int64_t>(step.tokens.size()));
     step_ = &step;
     parts_.assign(1, {});
     slices_.clear();

@@ -12,7 +12,8 @@ namespace coterie::engine {
 /// its positions (docs/adr/0008-prompt-cells.md).
 class StepParts {
   public:
-    /// `most_tokens` is at least kPageTokens. The step's memory must outlive the parts.
+    /// `most_tokens` is at least kPageTokens, or all that the step has. The step's memory must outlive the
+    /// parts.
     void split(const Step& step, std::int64_t most_tokens);
 
     int size() const { return static_cast<int>(parts_.size()); }

@@ -41,6 +41,15 @@ TEST(StepParts, WhatFitsStaysWhole) {
     EXPECT_EQ(parts[0].tokens.data(), whole.tokens.data());
 }
 
+TEST(StepParts, AShortStepFitsInLessThanAPage) {
+    Whole whole;
+    whole.add(60, 10);
+    StepParts parts;
+    const Step step = whole.step();
+    parts.split(step, 10);
+    EXPECT_EQ(rows_of(parts), Rows{10});
+}
+
 TEST(StepParts, CutsOnTheGridOfPositions) {
     Whole whole;
     whole.add(10, 300);

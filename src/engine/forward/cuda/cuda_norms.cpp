@@ -42,7 +42,8 @@ void CudaOps::rms_norm(Value x, const Vector& weight, float epsilon, Value out) 
     }
     if (pending_norm_ || (pending_add_ && pending_add_->first.index != x.index)) flush();
     pending_norm_ = {x, &weight, epsilon, out};
-    if (!is_window()) flush();
+    const bool may_wait = is_window() && x.index == parts_.model.residual.index && x.index != out.index;
+    if (!may_wait) flush();
 }
 
 bool CudaOps::norm_is_pending_for(Value value) const {

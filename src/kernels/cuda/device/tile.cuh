@@ -32,10 +32,12 @@ template <typename Type, typename Shape>
 struct __align__(16) Slab {
     std::uint8_t codes[Shape::kRows][kSlabBytes];
     std::uint8_t quants[Shape::kTokens][kSlabBytes];
-    RowTerm<Type::kForm> rows[kSlabGroups][Shape::kRows];
-    float2 tokens[kSlabGroups][Shape::kTokens];  ///< scale, scaled sum
+    /// Four threads write a row's or a token's four groups, which so many bytes more keep apart in the banks.
+    static constexpr int kPad = 4;
+    RowTerm<Type::kForm> rows[kSlabGroups][Shape::kRows + kPad];
+    float2 tokens[kSlabGroups][Shape::kTokens + kPad];  ///< scale, scaled sum
     short2 half_sums[Type::kForm == Form::HalfMinima ? kSlabGroups : 1]
-                    [Type::kForm == Form::HalfMinima ? Shape::kTokens : 2];
+                    [Type::kForm == Form::HalfMinima ? Shape::kTokens + kPad : 2];
 };
 
 template <typename Type, typename Shape>
@@ -121,6 +123,7 @@ class Tile {
     static constexpr int kCodeStep = kTileThreads / 8;
     static constexpr int kScaleStep = kTileThreads / kSlabGroups;
     static_assert(Shape::kRows % kCodeStep == 0 && Shape::kRows % kScaleStep == 0);
+    static_assert(Shape::kTokens % kCodeStep == 0);
 
     /// A thread's share of a slab's weights: eight threads a row, one a piece; then four, one a group.
     struct Fetched {
@@ -135,14 +138,18 @@ class Tile {
         const unsigned first_group = slab * kSlabGroups;
         const int piece = thread % 8;
 #pragma unroll
-        for (int token = thread / 8; token < Shape::kTokens; token += kTileThreads / 8) {
+        for (int i = 0; i < Shape::kTokens / kCodeStep; ++i) {
+            const int token = thread / 8 + i * kCodeStep;
             const std::size_t group = memory_.inputs[token] + first_group;
             copy_to_shared<16>(&to.quants[token][place_of(token, piece)],
                                x_.quants + 32 * group + 16 * piece);
         }
         const int g = thread % kSlabGroups;
+        constexpr int kSteps = (Shape::kTokens + kScaleStep - 1) / kScaleStep;
 #pragma unroll
-        for (int token = thread / kSlabGroups; token < Shape::kTokens; token += kTileThreads / kSlabGroups) {
+        for (int i = 0; i < kSteps; ++i) {
+            const int token = thread / kSlabGroups + i * kScaleStep;
+            if (Shape::kTokens % kScaleStep != 0 && token >= Shape::kTokens) break;
             const std::size_t group = memory_.inputs[token] + first_group + static_cast<unsigned>(g);
             copy_to_shared<8>(&to.tokens[g][token], x_.scales + 2 * group);
             if constexpr (kForm == Form::HalfMinima)
