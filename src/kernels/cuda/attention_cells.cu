@@ -246,7 +246,7 @@ __global__ void __launch_bounds__(kHeads* kHeadThreads, kHeads == 1 ? 3 : 1)
     for (int page = cell.first_page; page <= cell.number; ++page) {
         if (page < cell.number) {
             stage_page(args, cell, page + 1, shared.pages[(page + 1) % 2]);
-            await_earlier_copies();
+            await_copies_but<1>();
         } else {
             await_copies();
         }

@@ -30,10 +30,11 @@ __device__ __forceinline__ void close_copies() {
 #endif
 }
 
-/// Waits for this thread's groups but the last.
-__device__ __forceinline__ void await_earlier_copies() {
+/// Waits for this thread's groups but the last `kCount`.
+template <int kCount>
+__device__ __forceinline__ void await_copies_but() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group 1;" ::: "memory");
+    asm volatile("cp.async.wait_group %0;" ::"n"(kCount) : "memory");
 #endif
 }
 

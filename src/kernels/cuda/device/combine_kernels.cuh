@@ -71,11 +71,11 @@ __global__ void __launch_bounds__(kCombineThreads)
 
     const std::uint64_t slot = down.slots[pair];
     const std::int64_t expert = down.experts[pair];
-    WarpRows weights{nullptr, row_bytes};
+    const std::uint8_t* weights = nullptr;
+    std::byte* place = memory + warp_index() * staging.warp_bytes;
     if (slot != 0) {
-        weights.first = expert_matrix(down, 0, pair, slot) + first_row * down.row_bytes;
-        if (staging.warp_bytes > 0)
-            weights = stage_rows(memory + warp_index() * staging.warp_bytes, weights.first, row_bytes, rows);
+        weights = expert_matrix(down, 0, pair, slot) + first_row * down.row_bytes;
+        if (staging.warp_bytes > 0) stage_rows(place, weights, row_bytes, rows);
     }
     if (threadIdx.x < args.used) shared.weights[threadIdx.x] = args.weights[token * args.used + threadIdx.x];
     await_previous();
@@ -83,26 +83,26 @@ __global__ void __launch_bounds__(kCombineThreads)
     const bool sums = threadIdx.x < kCombineRows && sum_row < args.out.width;
     float added = 0.0f;
     if (sums && args.shared != nullptr) added = args.shared[token * args.out.stride + sum_row];
-    ActivationBuffer x = down.x.quantised;
-    auto input = static_cast<unsigned>(pair);
+    const int local = lane_index() / kCombineRowThreads;
+    const int row = min(local, rows - 1);
+    const auto groups = static_cast<unsigned>(down.columns) / 32;
+    float product[1] = {};
     if (staging.warp_bytes > 0) {
-        std::byte* inputs = memory + blockDim.x / 32 * staging.warp_bytes;
-        x = stage_inputs<Type::kForm>(inputs, x, static_cast<unsigned>(token) * args.used, args.used,
-                                      staging.groups, {threadIdx.x, blockDim.x});
-        input = rank;
+        const ActivationBuffer x = stage_inputs<Type::kForm>(
+            memory + blockDim.x / 32 * staging.warp_bytes, down.x.quantised,
+            static_cast<unsigned>(token) * args.used, args.used, staging.groups, {threadIdx.x, blockDim.x});
         await_copies();
         __syncthreads();
+        if (slot != 0)
+            row_products<Type, 1, kCombineRowThreads>(staged_row(place, weights, row_bytes, row), groups, x,
+                                                      rank, 1, product);
+    } else if (slot != 0) {
+        row_products<Type, 1, kCombineRowThreads>(WarpRows{weights, row_bytes}.row(row), groups,
+                                                  down.x.quantised, pair, 1, product);
     }
-    if (slot != 0) {
-        const int local = lane_index() / kCombineRowThreads;
-        float product[1];
-        row_products<Type, 1, kCombineRowThreads>(weights.row(min(local, rows - 1)),
-                                                  static_cast<unsigned>(down.columns) / 32, x, input, 1,
-                                                  product);
-        if (lane_index() % kCombineRowThreads == 0)
-            shared.outputs[rank][first_in_block + local] =
-                scaled_and_biased(down, 0, expert, first_row + min(local, rows - 1), product[0]);
-    }
+    if (slot != 0 && lane_index() % kCombineRowThreads == 0)
+        shared.outputs[rank][first_in_block + local] =
+            scaled_and_biased(down, 0, expert, first_row + row, product[0]);
     if (__syncthreads_or(slot == 0)) fetch_missing(args, slot == 0, pair, block_row, rank, shared);
     if (!sums) return;
     float sum = 0.0f;

@@ -84,27 +84,23 @@ __device__ __forceinline__ Term term_from(const Term& term, int thread) {
     return taken;
 }
 
-/// `kThreads` neighbouring threads (4, 8 or 16) form one row's products with tokens [first, first + kTokens)
-/// of x.
+/// What `groups` groups of a row add to its accumulators; the first of them begins a block at `row`, and its
+/// inputs are group first_groups[t] of x for token t.
 ///
-/// Thread t forms the terms of groups t, t + kThreads ... and keeps accumulator t mod 4. Four threads a row
-/// keep what they form; more of them hand their terms round, in ascending order of the groups, and shorten
-/// the way through long or few rows. All threads of a warp take part, each with a row that can be read.
+/// `kThreads` neighbouring threads (4, 8 or 16) share a row. Thread t forms the terms of groups t,
+/// t + kThreads ... and keeps accumulator t mod 4. Four threads a row keep what they form; more of them hand
+/// their terms round, in ascending order of the groups, and shorten the way through long or few rows. All
+/// threads of a warp take part, each with a row that can be read.
 template <typename Type, int kTokens, int kThreads>
-__device__ __forceinline__ void row_products(const std::uint8_t* row, unsigned groups,
-                                             const ActivationBuffer& x, unsigned first, unsigned tokens,
-                                             float (&out)[kTokens]) {
-    constexpr int kRounds = kTokens == 1 ? 4 : 2;  // under way at once
+__device__ __forceinline__ void add_groups(const std::uint8_t* row, unsigned groups,
+                                           const ActivationBuffer& x, const unsigned (&first_groups)[kTokens],
+                                           float (&acc)[kTokens]) {
+    constexpr int kRounds = kTokens == 1 ? 4 : 2;           // under way at once
+    constexpr bool kWhole = Type::kGroups % kThreads == 0;  // no round is short
     const unsigned thread = threadIdx.x & (kThreads - 1);
-    unsigned first_groups[kTokens];
-#pragma unroll
-    for (int t = 0; t < kTokens; ++t)
-        first_groups[t] =
-            (first + min(static_cast<unsigned>(t), tokens - 1)) * static_cast<unsigned>(x.groups);
-    float acc[kTokens] = {};
 #pragma unroll kRounds
     for (unsigned begin = 0; begin < groups; begin += kThreads) {
-        const unsigned g = min(begin + thread, groups - 1);
+        const unsigned g = kWhole ? begin + thread : min(begin + thread, groups - 1);
         const std::uint8_t* block = row + g / Type::kGroups * Type::kBlockBytes;
         const uint4 codes[2] = {half_words<Type>(block, g % Type::kGroups, 0),
                                 half_words<Type>(block, g % Type::kGroups, 1)};
@@ -122,17 +118,35 @@ __device__ __forceinline__ void row_products(const std::uint8_t* row, unsigned g
                                                  : term_from<Type::kForm, kThreads>(
                                                        term, static_cast<int>(4 * j + thread % 4));
                 const float next = add_term<Type::kForm>(taken, acc[t]);
-                acc[t] = begin + 4 * j + thread % 4 < groups ? next : acc[t];
+                acc[t] = kWhole || begin + 4 * j + thread % 4 < groups ? next : acc[t];
             }
         }
     }
+}
+
+/// A row's product, for all of its threads.
+template <int kThreads>
+__device__ __forceinline__ float add_accumulators(float acc) {
+    float total = 0.0f;
 #pragma unroll
-    for (int t = 0; t < kTokens; ++t) {
-        float total = 0.0f;
+    for (int a = 0; a < 4; ++a) total = __fadd_rn(total, __shfl_sync(kFullWarp, acc, a, kThreads));
+    return total;
+}
+
+/// The products of a row with tokens [first, first + kTokens) of x, of which `tokens` are there.
+template <typename Type, int kTokens, int kThreads>
+__device__ __forceinline__ void row_products(const std::uint8_t* row, unsigned groups,
+                                             const ActivationBuffer& x, unsigned first, unsigned tokens,
+                                             float (&out)[kTokens]) {
+    unsigned first_groups[kTokens];
 #pragma unroll
-        for (int a = 0; a < 4; ++a) total = __fadd_rn(total, __shfl_sync(kFullWarp, acc[t], a, kThreads));
-        out[t] = total;
-    }
+    for (int t = 0; t < kTokens; ++t)
+        first_groups[t] =
+            (first + min(static_cast<unsigned>(t), tokens - 1)) * static_cast<unsigned>(x.groups);
+    float acc[kTokens] = {};
+    add_groups<Type, kTokens, kThreads>(row, groups, x, first_groups, acc);
+#pragma unroll
+    for (int t = 0; t < kTokens; ++t) out[t] = add_accumulators<kThreads>(acc[t]);
 }
 
 }  // namespace coterie::cuda

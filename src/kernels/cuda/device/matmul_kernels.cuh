@@ -45,27 +45,29 @@ __global__ void __launch_bounds__(kMatmulThreads) matmul(const MatmulArgs args, 
     const int wanted_row = strip * kStrip + warp_index() * kRows;
     const int first_row = min(wanted_row, job.rows - 1);  // a warp without rows goes along with the last
     const int rows = min(kRows, job.rows - first_row);
-    unsigned first = blockIdx.y * kTokens;
+    const unsigned first = blockIdx.y * kTokens;
     const unsigned tokens = min(static_cast<unsigned>(kTokens), static_cast<unsigned>(args.tokens) - first);
-    WarpRows weights{reinterpret_cast<const std::uint8_t*>(job.weights) + first_row * job.row_bytes,
-                     row_bytes};
-    ActivationBuffer x = args.x.quantised;
+    const WarpRows weights{reinterpret_cast<const std::uint8_t*>(job.weights) + first_row * job.row_bytes,
+                           row_bytes};
+    const int local = lane_index() / kRowThreads;
+    const auto groups = static_cast<unsigned>(args.columns) / 32;
+    float products[kTokens];
     if (staging.warp_bytes > 0) {
-        weights = stage_rows(shared + warp_index() * staging.warp_bytes, weights.first, row_bytes, rows);
+        const WarpRows staged =
+            stage_rows(shared + warp_index() * staging.warp_bytes, weights.first, row_bytes, rows);
         await_previous();
-        x = stage_inputs<Type::kForm>(shared + kMatmulWarps * staging.warp_bytes, x, first, tokens,
-                                      staging.groups, {threadIdx.x, kMatmulThreads});
-        first = 0;
+        const ActivationBuffer x =
+            stage_inputs<Type::kForm>(shared + kMatmulWarps * staging.warp_bytes, args.x.quantised, first,
+                                      tokens, staging.groups, {threadIdx.x, kMatmulThreads});
         await_copies();
         __syncthreads();
+        row_products<Type, kTokens, kRowThreads>(staged.row(min(local, rows - 1)), groups, x, 0, tokens,
+                                                 products);
     } else {
         await_previous();
+        row_products<Type, kTokens, kRowThreads>(weights.row(min(local, rows - 1)), groups, args.x.quantised,
+                                                 first, tokens, products);
     }
-    const int local = lane_index() / kRowThreads;
-    float products[kTokens];
-    row_products<Type, kTokens, kRowThreads>(weights.row(min(local, rows - 1)),
-                                             static_cast<unsigned>(args.columns) / 32, x, first, tokens,
-                                             products);
     const int row = wanted_row + local;
     if (threadIdx.x % kRowThreads != 0 || row >= job.rows) return;
 #pragma unroll
@@ -101,28 +103,77 @@ __global__ void __launch_bounds__(kMatmulThreads)
     const int wanted_row = (static_cast<int>(blockIdx.x) * kMatmulWarps + warp_index()) * kExpertWarpRows;
     const int first_row = min(wanted_row, args.rows - 1);
     const int rows = min(kExpertWarpRows, args.rows - first_row);
-    WarpRows weights{expert_matrix(args, matrix, pair, slot) + first_row * args.row_bytes, row_bytes};
-    ActivationBuffer x = args.x.quantised;
-    auto input = static_cast<unsigned>(pair / args.pairs_per_input);
-    if (staging.warp_bytes > 0)
-        weights = stage_rows(shared + warp_index() * staging.warp_bytes, weights.first, row_bytes, rows);
-    if (args.slots_known) await_previous();
+    const WarpRows weights{expert_matrix(args, matrix, pair, slot) + first_row * args.row_bytes, row_bytes};
+    const auto input = static_cast<unsigned>(pair / args.pairs_per_input);
+    const int local = lane_index() / kExpertRowThreads;
+    const auto groups = static_cast<unsigned>(args.columns) / 32;
+    float product[1];
     if (staging.warp_bytes > 0) {
-        x = stage_inputs<Type::kForm>(shared + kMatmulWarps * staging.warp_bytes, x, input, 1, staging.groups,
-                                      {threadIdx.x, kMatmulThreads});
-        input = 0;
+        const WarpRows staged =
+            stage_rows(shared + warp_index() * staging.warp_bytes, weights.first, row_bytes, rows);
+        if (args.slots_known) await_previous();
+        const ActivationBuffer x =
+            stage_inputs<Type::kForm>(shared + kMatmulWarps * staging.warp_bytes, args.x.quantised, input, 1,
+                                      staging.groups, {threadIdx.x, kMatmulThreads});
         await_copies();
         __syncthreads();
+        row_products<Type, 1, kExpertRowThreads>(staged.row(min(local, rows - 1)), groups, x, 0, 1, product);
+    } else {
+        if (args.slots_known) await_previous();
+        row_products<Type, 1, kExpertRowThreads>(weights.row(min(local, rows - 1)), groups, args.x.quantised,
+                                                 input, 1, product);
     }
-    const int local = lane_index() / kExpertRowThreads;
-    float product[1];
-    row_products<Type, 1, kExpertRowThreads>(weights.row(min(local, rows - 1)),
-                                             static_cast<unsigned>(args.columns) / 32, x, input, 1, product);
     const int row = wanted_row + local;
     if (threadIdx.x % kExpertRowThreads != 0 || row >= args.rows) return;
     const std::int64_t expert = args.experts[pair];
     const float value = scaled_and_biased(args, matrix, expert, row, product[0]);
     args.out[(static_cast<std::int64_t>(matrix) * args.pairs + pair) * args.out_stride + row] = value;
+}
+
+/// A block's product of each thread's row: the inputs and kParts parts of a warp's rows are asked for at
+/// once, and each part is multiplied while the later ones are on their way.
+template <typename Type>
+__device__ __forceinline__ float product_of_parts(const ExpertGateArgs& args, const Staging& staging,
+                                                  std::byte* shared, const std::uint8_t* first_row, int rows,
+                                                  unsigned input) {
+    constexpr int kParts = 4;
+    constexpr unsigned kWholeBlocks = 8;  // groups of a block, at most
+    const auto row_bytes = static_cast<std::uint32_t>(args.row_bytes);
+    const auto groups = static_cast<unsigned>(args.columns) / 32;
+    const unsigned part = (groups + kParts * kWholeBlocks - 1) / (kParts * kWholeBlocks) * kWholeBlocks;
+    const auto begin_of = [=](int p) { return min(static_cast<unsigned>(p) * part, groups); };
+    const auto bytes_to = [](unsigned group) { return group / Type::kGroups * Type::kBlockBytes; };
+    const ActivationBuffer x =
+        stage_inputs<Type::kForm>(shared + kFusedWarps * staging.warp_bytes, args.x.quantised, input, 1,
+                                  staging.groups, {threadIdx.x, kFusedThreads});
+    close_copies();
+    std::byte* place = shared + warp_index() * staging.warp_bytes;
+#pragma unroll
+    for (int p = 0; p < kParts; ++p) {
+        stage_part(place, first_row, row_bytes, rows, bytes_to(begin_of(p)), bytes_to(begin_of(p + 1)));
+        close_copies();
+    }
+    const std::uint8_t* row =
+        staged_row(place, first_row, row_bytes, min(lane_index() / kExpertRowThreads, rows - 1));
+    await_copies_but<kParts>();
+    __syncthreads();
+    float acc[1] = {};
+    const auto add = [&](int p) {
+        __syncwarp();
+        const unsigned first_groups[1] = {begin_of(p)};
+        add_groups<Type, 1, kExpertRowThreads>(row + bytes_to(begin_of(p)), begin_of(p + 1) - begin_of(p), x,
+                                               first_groups, acc);
+    };
+    await_copies_but<3>();
+    add(0);
+    await_copies_but<2>();
+    add(1);
+    await_copies_but<1>();
+    add(2);
+    await_copies_but<0>();
+    add(3);
+    static_assert(kParts == 4);
+    return add_accumulators<kExpertRowThreads>(acc[0]);
 }
 
 /// Gate and up of one type: out = activation(gate row . x, up row . x), and its quantised form. Half of a
@@ -140,30 +191,20 @@ __global__ void __launch_bounds__(kFusedThreads)
     const int first_in_block = warp_index() % (kFusedWarps / 2) * kExpertWarpRows;
     const int first_row = min(block_row + first_in_block, args.rows - 1);
     const int rows = min(kExpertWarpRows, args.rows - first_row);
-    ActivationBuffer x = args.x.quantised;
-    auto input = static_cast<unsigned>(pair / args.pairs_per_input);
+    const auto input = static_cast<unsigned>(pair / args.pairs_per_input);
+    const int local = lane_index() / kExpertRowThreads;
     await_previous();
     const std::uint64_t slot = args.slots[pair];
     if (slot == 0) return;
-    if (staging.warp_bytes > 0) {
-        x = stage_inputs<Type::kForm>(shared + kFusedWarps * staging.warp_bytes, x, input, 1, staging.groups,
-                                      {threadIdx.x, kFusedThreads});
-        input = 0;
-        close_copies();
-    }
-    WarpRows weights{expert_matrix(args, matrix, pair, slot) + first_row * args.row_bytes, row_bytes};
-    if (staging.warp_bytes > 0) {
-        weights = stage_rows(shared + warp_index() * staging.warp_bytes, weights.first, row_bytes, rows);
-        close_copies();
-        await_earlier_copies();
-        __syncthreads();
-        await_copies();
-        __syncwarp();
-    }
-    const int local = lane_index() / kExpertRowThreads;
+    const std::uint8_t* weights = expert_matrix(args, matrix, pair, slot) + first_row * args.row_bytes;
     float product[1];
-    row_products<Type, 1, kExpertRowThreads>(weights.row(min(local, rows - 1)),
-                                             static_cast<unsigned>(args.columns) / 32, x, input, 1, product);
+    if (staging.warp_bytes > 0) {
+        product[0] = product_of_parts<Type>(args, staging, shared, weights, rows, input);
+    } else {
+        row_products<Type, 1, kExpertRowThreads>(WarpRows{weights, row_bytes}.row(min(local, rows - 1)),
+                                                 static_cast<unsigned>(args.columns) / 32, args.x.quantised,
+                                                 input, 1, product);
+    }
     if (lane_index() % kExpertRowThreads == 0) {
         const std::int64_t expert = args.experts[pair];
         const int row = first_row + min(local, rows - 1);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/cuda/device/dot.cuh"
 #include "kernels/cuda/device/norm.cuh"
@@ -44,9 +45,21 @@ __device__ __forceinline__ void quantise_batch(const ActivationBuffer& x, int fi
                                                  static_cast<short>(batch.half_sums[1])};
 }
 
+template <typename First, typename Second>
+__device__ __forceinline__ float normed_product(const std::uint8_t* row, unsigned groups,
+                                                const ActivationBuffer& x, bool is_first) {
+    float product[1];
+    if (std::is_same_v<First, Second> || is_first) {
+        row_products<First, 1, kNormedRowThreads>(row, groups, x, 0, 1, product);
+    } else {
+        row_products<Second, 1, kNormedRowThreads>(row, groups, x, 0, 1, product);
+    }
+    return product[0];
+}
+
 /// block.x: strips of rows of all jobs, one after the other; jobs from `first_of_second` on are of `Second`.
 template <typename First, typename Second>
-__global__ void __launch_bounds__(kNormedThreads)
+__global__ void __launch_bounds__(kNormedThreads, 4)
     normed_matmul(const MatmulArgs args, const NormedInput input, const NormedStaging staging,
                   int first_of_second) {
     extern __shared__ uint4 shared_units[];
@@ -62,10 +75,9 @@ __global__ void __launch_bounds__(kNormedThreads)
     const int wanted_row = strip * kNormedStrip + warp_index() * kNormedWarpRows;
     const int first_row = min(wanted_row, job.rows - 1);
     const int rows = min(kNormedWarpRows, job.rows - first_row);
-    WarpRows weights{reinterpret_cast<const std::uint8_t*>(job.weights) + first_row * job.row_bytes,
-                     row_bytes};
-    if (staging.warp_bytes > 0)
-        weights = stage_rows(memory + warp_index() * staging.warp_bytes, weights.first, row_bytes, rows);
+    const std::uint8_t* from = reinterpret_cast<const std::uint8_t*>(job.weights) + first_row * job.row_bytes;
+    std::byte* place = memory + warp_index() * staging.warp_bytes;
+    if (staging.warp_bytes > 0) stage_rows(place, from, row_bytes, rows);
     memory += kNormedWarps * staging.warp_bytes;
     const ActivationBuffer x = activations_in(memory, 1, staging.groups);
     auto* sums = reinterpret_cast<float*>(memory + staging.groups * ActivationBuffer::kGroupBytes);
@@ -99,17 +111,15 @@ __global__ void __launch_bounds__(kNormedThreads)
     await_copies();
     __syncthreads();
     const int local = lane_index() / kNormedRowThreads;
-    const std::uint8_t* mine = weights.row(min(local, rows - 1));
-    float product[1];
-    const auto columns = static_cast<unsigned>(args.columns) / 32;
-    if (j < first_of_second) {
-        row_products<First, 1, kNormedRowThreads>(mine, columns, x, 0, 1, product);
-    } else {
-        row_products<Second, 1, kNormedRowThreads>(mine, columns, x, 0, 1, product);
-    }
+    const int near = min(local, rows - 1);
+    const auto multiply = [&](const std::uint8_t* weights) {
+        return normed_product<First, Second>(weights, static_cast<unsigned>(groups), x, j < first_of_second);
+    };
+    float value = staging.warp_bytes > 0 ? multiply(staged_row(place, from, row_bytes, near))
+                                         : multiply(WarpRows{from, row_bytes}.row(near));
     const int row = wanted_row + local;
     if (threadIdx.x % kNormedRowThreads != 0 || row >= job.rows) return;
-    float value = __fmul_rn(product[0], job.scale);
+    value = __fmul_rn(value, job.scale);
     if (job.bias != nullptr) value = __fadd_rn(value, job.bias[row]);
     job.out[row] = value;
 }

@@ -5,6 +5,7 @@
 #include "kernels/cuda/activations.h"
 #include "kernels/cuda/device/async_copy.cuh"
 #include "kernels/cuda/device/group.cuh"
+#include "kernels/cuda/device/lanes.cuh"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/matmul.h"
 
@@ -83,6 +84,38 @@ __device__ __forceinline__ WarpRows stage_rows(std::byte* shared, const std::uin
             copy_units(shared + i * pitch, units + i * row_bytes, row_bytes + skip, warp);
     }
     return {reinterpret_cast<const std::uint8_t*>(shared) + skip, pitch};
+}
+
+/// Where row i of a warp's rows is or will be.
+__device__ __forceinline__ const std::uint8_t* staged_row(std::byte* shared, const std::uint8_t* from,
+                                                          std::uint32_t row_bytes, int i) {
+    const auto skip = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(from) % kStagingUnit);
+    return reinterpret_cast<const std::uint8_t*>(shared) + skip +
+           static_cast<std::uint32_t>(i) * staged_pitch(row_bytes);
+}
+
+/// Asks for bytes [begin, end) of each of a warp's rows, to where `stage_rows` would bring them. Parts are
+/// asked for in ascending order, each of them complete when it and those before it are there: a unit that two
+/// parts or two rows share comes with the earlier part, once.
+__device__ __forceinline__ void stage_part(std::byte* shared, const std::uint8_t* from,
+                                           std::uint32_t row_bytes, int rows, std::uint32_t begin,
+                                           std::uint32_t end) {
+    constexpr int kLanes = 8;  // of a row
+    const std::uint32_t pitch = staged_pitch(row_bytes);
+    const auto skip = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(from) % kStagingUnit);
+    const auto* units = reinterpret_cast<const std::byte*>(from - skip);
+    for (int i = lane_index() / kLanes; i < rows; i += 32 / kLanes) {
+        const std::uint32_t row = skip + static_cast<std::uint32_t>(i) * row_bytes;
+        const bool next_has_end = pitch == row_bytes && end == row_bytes && i + 1 < rows;
+        const std::uint32_t first =
+            begin == 0 ? row / kStagingUnit * kStagingUnit : staging_units(row + begin);
+        const std::uint32_t last =
+            next_has_end ? (row + end) / kStagingUnit * kStagingUnit : staging_units(row + end);
+        std::byte* to = shared + static_cast<std::uint32_t>(i) * (pitch - row_bytes);
+        for (std::uint32_t at = first + static_cast<std::uint32_t>(lane_index()) % kLanes * kStagingUnit;
+             at < last; at += kLanes * kStagingUnit)
+            copy_to_shared<kStagingUnit>(to + at, units + at);
+    }
 }
 
 /// `ActivationBuffer::in` for shared memory.
