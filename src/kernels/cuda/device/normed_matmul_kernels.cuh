@@ -25,7 +25,7 @@ inline constexpr int kNormedBatch = 8;  ///< groups that a warp quantises at onc
 struct NormedStaging {
     std::uint32_t warp_bytes = 0;  ///< 0: weights are read where they are
     std::uint32_t groups = 0;      ///< a multiple of 4
-    std::size_t input_bytes() const { return ActivationBuffer::bytes(1, groups) + std::size_t{groups} * 128; }
+    std::size_t input_bytes() const { return groups * static_cast<std::size_t>(kNormedGroupBytes); }
 };
 
 /// Those of groups `first`, `first + 1` ...
