@@ -11,6 +11,33 @@ struct HeadScratch {
     float key[kWidestHead];
 };
 
+/// What heads are prepared with besides themselves. It is known ahead, so it is here before they are.
+struct HeadTables {
+    float query_norm[kWidestHead];
+    float key_norm[kWidestHead];
+    float cosines[kWidestHead / 2];
+    float sines[kWidestHead / 2];
+};
+
+/// Fills the tables, by all threads, and gives the inputs that point to them.
+__device__ AttentionInputs with_tables(const AttentionInputs& inputs, HeadTables& tables) {
+    AttentionInputs near = inputs;
+    const int pairs = max(inputs.query_pairs, inputs.key_pairs);
+    for (int i = static_cast<int>(threadIdx.x); i < inputs.key_width; i += kThreads) {
+        if (inputs.query_norm != nullptr) tables.query_norm[i] = inputs.query_norm[i];
+        if (inputs.key_norm != nullptr) tables.key_norm[i] = inputs.key_norm[i];
+        if (i >= pairs) continue;
+        tables.cosines[i] = inputs.cosines[i];
+        tables.sines[i] = inputs.sines[i];
+    }
+    if (inputs.query_norm != nullptr) near.query_norm = tables.query_norm;
+    if (inputs.key_norm != nullptr) near.key_norm = tables.key_norm;
+    near.cosines = tables.cosines;
+    near.sines = tables.sines;
+    __syncthreads();
+    return near;
+}
+
 /// The new key or value goes to a block's staged rows and, by the first block of its key-value head, to the
 /// cache.
 template <typename Value>
@@ -49,6 +76,7 @@ __global__ void __launch_bounds__(kThreads, 4)
     __shared__ PageShared shared;
     __shared__ FewShared few;
     __shared__ HeadScratch scratch;
+    __shared__ HeadTables tables;
     const Place place = place_of(args, static_cast<int>(blockIdx.y), 0);
     const BlockPage page = block_page(place, static_cast<int>(blockIdx.x));
     if (static_cast<int>(blockIdx.x) >= page.count) return await_previous();
@@ -61,13 +89,14 @@ __global__ void __launch_bounds__(kThreads, 4)
     const HeadRows values =
         staged(staging, rows_in_page(args.cache, args.cache.values, number, place.kv_head),
                staging.value_bytes, page.begin, old_end, shared_rows + staging.key_bytes * kPagePositions);
+    const AttentionInputs near = with_tables(inputs, tables);
     await_previous();
     if (warp_index() < place.heads) {
         const int head = place.first_head + warp_index();
-        prepare_head(inputs.queries.data + head * args.key_width, inputs, inputs.query_norm,
-                     inputs.query_epsilon, inputs.query_pairs, 0, shared.queries[warp_index()]);
+        prepare_head(inputs.queries.data + head * args.key_width, near, near.query_norm, inputs.query_epsilon,
+                     inputs.query_pairs, 0, shared.queries[warp_index()]);
     }
-    if (holds_new) prepare_new_row(args, inputs, place, old_end, number, staging, shared_rows, scratch);
+    if (holds_new) prepare_new_row(args, near, place, old_end, number, staging, shared_rows, scratch);
     await_copies();
     __syncthreads();
     attend_page<kKeys, kValues>(args, place, page, keys, values, shared, few);

@@ -1,6 +1,7 @@
 #include "kernels/cuda/matmul.h"
 
 #include "kernels/cuda/instances/instances.h"
+#include "kernels/cuda/launch.h"
 
 namespace coterie::cuda {
 
@@ -14,6 +15,12 @@ const MatmulKernels* matmul_kernels(DataType type) {
         default:
             return nullptr;
     }
+}
+
+bool takes_normed(std::int32_t width) {
+    const std::int64_t groups = (static_cast<std::int64_t>(width) + 127) / 128 * 4;
+    return width <= kLongestNorm &&
+           static_cast<std::uint64_t>(groups * kNormedGroupBytes) <= most_shared_bytes();
 }
 
 NormedMatmul normed_matmul(DataType first, DataType second) {

@@ -87,6 +87,10 @@ struct ExpertGateArgs {
 /// `first_of_second` on are of a second type.
 using NormedMatmul = void (*)(const MatmulArgs& args, const NormedInput& input, int first_of_second,
                               StreamHandle stream);
+/// Of a block's shared memory, for 32 values of the row.
+inline constexpr std::int64_t kNormedGroupBytes = ActivationBuffer::kGroupBytes + 32 * sizeof(float);
+/// Whether the current GPU has room for rows of `width` values there.
+bool takes_normed(std::int32_t width);
 
 /// Down of experts and their sum at once, for a few tokens: `down` as for a product, but its outputs go
 /// nowhere else and its slots, experts and combine's weights were written before the kernel that goes ahead.

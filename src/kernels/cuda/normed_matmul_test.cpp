@@ -14,6 +14,7 @@ using cpu::testing::Values;
 /// Two products of `first` and one of `second` of one normed row.
 void expect_law(NormedMatmul kernel, DataType first, DataType second, std::int32_t width, Values values,
                 bool adds) {
+    ASSERT_TRUE(takes_normed(width));
     const NormedInputForTest input(1, width, values, adds, kSeed);
     const ActivationForTest row(input.normed(0));
     const Weights weights[] = {{first, width, 37, 1}, {first, width, 1, 2}, {second, width, 70, 3}};

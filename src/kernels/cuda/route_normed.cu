@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(kThreads)
                staging.weights_bytes, {threadIdx.x, kThreads});
     prefetch_tables(args);
     await_previous();
-    load_sums(router.input, token, sums);
+    load_sums<3>(router.input, token, sums);
     await_copies();
     const float factor = block_norm_factor(router.input, sums);
     if (multiplies) {

@@ -58,7 +58,6 @@ void CudaOps::dense_ffn(const models::DenseFfn& ffn, Value x, Value out) {
 
 bool CudaOps::router_norms(const models::MoeFfn& ffn, Value x) const {
     return is_window() && !before_experts_ && norm_is_pending_for(x) && ffn.router.type == DataType::F32 &&
-           pending_norm_->x.index == parts_.model.residual.index &&
            cuda::routes_normed(static_cast<std::int32_t>(ffn.router.rows),
                                static_cast<std::int32_t>(ffn.router.columns));
 }

@@ -42,8 +42,8 @@ void CudaOps::rms_norm(Value x, const Vector& weight, float epsilon, Value out) 
     }
     if (pending_norm_ || (pending_add_ && pending_add_->first.index != x.index)) flush();
     pending_norm_ = {x, &weight, epsilon, out};
-    const bool may_wait = is_window() && x.index == parts_.model.residual.index && x.index != out.index;
-    if (!may_wait) flush();
+    const bool waits = is_window() && x.index == parts_.model.residual.index && x.index != out.index;
+    if (!waits) flush();
 }
 
 bool CudaOps::norm_is_pending_for(Value value) const {
@@ -53,8 +53,6 @@ bool CudaOps::norm_is_pending_for(Value value) const {
 /// The sum cannot go where x is: blocks that form it for themselves may still read there.
 cuda::NormedInput CudaOps::take_norm() {
     const PendingNorm norm = *std::exchange(pending_norm_, std::nullopt);
-    COTERIE_CHECK(is_window() && norm.x.index == parts_.model.residual.index &&
-                  norm.x.index != norm.out.index);
     Buffer& from = buffer(norm.x);
     Buffer& to = buffer(norm.out);
     cuda::NormedInput input;
@@ -78,10 +76,10 @@ cuda::NormedInput CudaOps::take_norm() {
 void CudaOps::multiply_normed(Value x, Products& products) {
     const DataType type = products.matrices[0]->type;
     cuda::NormedMatmul kernel = cuda::normed_matmul(type, type);
-    if (view_.tokens > 1 || kernel == nullptr || pending_norm_->x.index != parts_.model.residual.index)
-        return flush();
+    const auto width = static_cast<std::int32_t>(buffer(x).width);
+    if (view_.tokens > 1 || kernel == nullptr || !cuda::takes_normed(width)) return flush();
     cuda::MatmulArgs args;
-    args.columns = static_cast<std::int32_t>(buffer(x).width);
+    args.columns = width;
     args.tokens = 1;
     take_jobs(type, products, args);
     const int first_of_second = args.count;

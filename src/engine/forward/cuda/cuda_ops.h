@@ -124,7 +124,8 @@ class CudaOps final : public models::LayerOps {
         std::int64_t head_width = 0;
     };
 
-    /// A norm over whole rows that nothing has read yet. It takes a pending addition to x with it.
+    /// A norm of the residual stream that nothing has read yet, in a step of few tokens. It takes a pending
+    /// addition to x with it.
     struct PendingNorm {
         models::Value x;
         const models::Vector* weight;

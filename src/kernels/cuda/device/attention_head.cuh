@@ -10,7 +10,13 @@ namespace coterie::cuda {
 __device__ inline void prepare_head(const float* x, const AttentionInputs& args, const float* norm,
                                     float epsilon, int pairs, std::int64_t token, float* head) {
     const int width = args.key_width;
-    for (int i = lane_index(); i < width; i += 32) head[i] = x[i];
+    float values[kWidestHead / 32];  // asked for at once
+#pragma unroll
+    for (int k = 0; k < kWidestHead / 32; ++k)
+        values[k] = lane_index() + 32 * k < width ? x[lane_index() + 32 * k] : 0.0f;
+#pragma unroll
+    for (int k = 0; k < kWidestHead / 32; ++k)
+        if (lane_index() + 32 * k < width) head[lane_index() + 32 * k] = values[k];
     __syncwarp();
     if (norm != nullptr) {
         const auto value = [&](int i) { return head[i]; };

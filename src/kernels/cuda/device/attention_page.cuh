@@ -231,13 +231,18 @@ __device__ inline void join_few(const AttentionArgs& args, const Place& place, i
         const bool inside = i < place.heads * args.value_width;
         const int head = inside ? i / args.value_width : 0;
         const int d = inside ? i % args.value_width : 0;
+        float values[kFewPages];  // asked for at once
+#pragma unroll
+        for (int page = 0; page < kFewPages; ++page)
+            values[page] = page < pages ? __ldcg(partial(head, page) + 2 + d) : 0.0f;
         float maximum = shared.maxima[head][0];
         float sum = shared.sums[head][0];
-        float value = __ldcg(partial(head, 0) + 2 + d);
-#pragma unroll 4
-        for (int page = 1; page < pages; ++page) {
+        float value = values[0];
+#pragma unroll
+        for (int page = 1; page < kFewPages; ++page) {
+            if (page >= pages) break;
             const Join factors = shared.factors[head][page];
-            value = __fmaf_rn(value, factors.a, __fmul_rn(__ldcg(partial(head, page) + 2 + d), factors.b));
+            value = __fmaf_rn(value, factors.a, __fmul_rn(values[page], factors.b));
             sum = __fmaf_rn(sum, factors.a, __fmul_rn(shared.sums[head][page], factors.b));
             maximum = fmaxf(maximum, shared.maxima[head][page]);
         }

@@ -18,20 +18,29 @@ __device__ __forceinline__ float normalised(float value, float factor, float wei
 }
 
 /// Row `token` of x + y, to shared memory that holds the width rounded up to 4; what lies behind it in the
-/// row's last group is read, and means nothing.
+/// row's last group is read, and means nothing. A thread asks for kAhead quads at once.
+template <int kAhead>
 __device__ __forceinline__ void load_sums(const NormedInput& in, std::int64_t token, float* values) {
     const auto* x = reinterpret_cast<const float4*>(in.x + token * in.stride);
     const auto* y = reinterpret_cast<const float4*>(in.y + token * in.stride);
-    auto* sums = reinterpret_cast<float4*>(values);
-#pragma unroll 4
-    for (int i = static_cast<int>(threadIdx.x); 4 * i < in.width; i += static_cast<int>(blockDim.x)) {
-        float4 sum = x[i];
+    const int quads = (in.width + 3) / 4;
+    const int threads = static_cast<int>(blockDim.x);
+    for (int begin = static_cast<int>(threadIdx.x); begin < quads; begin += kAhead * threads) {
+        float4 sums[kAhead];
+        float4 added[kAhead];
+#pragma unroll
+        for (int k = 0; k < kAhead; ++k) sums[k] = x[min(begin + k * threads, quads - 1)];
         if (in.y != nullptr) {
-            const float4 added = y[i];
-            sum = {__fadd_rn(sum.x, added.x), __fadd_rn(sum.y, added.y), __fadd_rn(sum.z, added.z),
-                   __fadd_rn(sum.w, added.w)};
+#pragma unroll
+            for (int k = 0; k < kAhead; ++k) added[k] = y[min(begin + k * threads, quads - 1)];
+#pragma unroll
+            for (int k = 0; k < kAhead; ++k)
+                sums[k] = {__fadd_rn(sums[k].x, added[k].x), __fadd_rn(sums[k].y, added[k].y),
+                           __fadd_rn(sums[k].z, added[k].z), __fadd_rn(sums[k].w, added[k].w)};
         }
-        sums[i] = sum;
+#pragma unroll
+        for (int k = 0; k < kAhead; ++k)
+            if (begin + k * threads < quads) reinterpret_cast<float4*>(values)[begin + k * threads] = sums[k];
     }
 }
 

@@ -25,8 +25,18 @@ inline constexpr int kNormedBatch = 8;  ///< groups that a warp quantises at onc
 struct NormedStaging {
     std::uint32_t warp_bytes = 0;  ///< 0: weights are read where they are
     std::uint32_t groups = 0;      ///< a multiple of 4
-    std::size_t input_bytes() const { return ActivationBuffer::bytes(1, groups) + std::size_t{groups} * 128; }
+    std::size_t input_bytes() const { return groups * static_cast<std::size_t>(kNormedGroupBytes); }
 };
+
+/// Those of groups `first`, `first + 1` ...
+__device__ __forceinline__ void load_norm_weights(const NormedInput& input, int first,
+                                                  float (&weights)[kNormedBatch]) {
+#pragma unroll
+    for (int k = 0; k < kNormedBatch; ++k) {
+        const int i = 32 * (first + k) + lane_index();
+        weights[k] = i < input.width ? input.weight[i] : 0.0f;
+    }
+}
 
 /// Group `first + k` of the normed row in values[k], +0 past the row's end.
 __device__ __forceinline__ void quantise_batch(const ActivationBuffer& x, int first, int groups,
@@ -83,27 +93,20 @@ __global__ void __launch_bounds__(kNormedThreads, 4)
     auto* sums = reinterpret_cast<float*>(memory + staging.groups * ActivationBuffer::kGroupBytes);
 
     const int groups = (input.width + 31) / 32;
-    float early[kNormedBatch];  // weights of the norm
-#pragma unroll
-    for (int k = 0; k < kNormedBatch; ++k) {
-        const int i = 32 * (warp_index() * kNormedBatch + k) + lane_index();
-        early[k] = i < input.width ? input.weight[i] : 0.0f;
-    }
+    float weights[kNormedBatch];
+    load_norm_weights(input, warp_index() * kNormedBatch, weights);
     await_previous();
-    load_sums(input, 0, sums);
+    load_sums<2>(input, 0, sums);
     const float factor = block_norm_factor(input, sums);
     for (int first = warp_index() * kNormedBatch; first < groups; first += kNormedWarps * kNormedBatch) {
         float values[kNormedBatch];
 #pragma unroll
         for (int k = 0; k < kNormedBatch; ++k) {
             const int i = 32 * (first + k) + lane_index();
-            const bool inside = i < input.width;
-            const float weight = first == warp_index() * kNormedBatch ? early[k]
-                                 : inside                             ? input.weight[i]
-                                                                      : 0.0f;
-            values[k] = inside ? normalised(sums[i], factor, weight) : 0.0f;
+            values[k] = i < input.width ? normalised(sums[i], factor, weights[k]) : 0.0f;
         }
         quantise_batch(x, first, groups, values);
+        load_norm_weights(input, first + kNormedWarps * kNormedBatch, weights);
     }
     for (int g = static_cast<int>(blockIdx.x) * kNormedWarps + warp_index(); g < groups;
          g += static_cast<int>(gridDim.x) * kNormedWarps)
@@ -112,8 +115,8 @@ __global__ void __launch_bounds__(kNormedThreads, 4)
     __syncthreads();
     const int local = lane_index() / kNormedRowThreads;
     const int near = min(local, rows - 1);
-    const auto multiply = [&](const std::uint8_t* weights) {
-        return normed_product<First, Second>(weights, static_cast<unsigned>(groups), x, j < first_of_second);
+    const auto multiply = [&](const std::uint8_t* rows) {
+        return normed_product<First, Second>(rows, static_cast<unsigned>(groups), x, j < first_of_second);
     };
     float value = staging.warp_bytes > 0 ? multiply(staged_row(place, from, row_bytes, near))
                                          : multiply(WarpRows{from, row_bytes}.row(near));
