@@ -38,8 +38,10 @@ enum class Maintenance {
 struct CacheOptions {
     /// [devices][layers], spare slots included. Where empty, `bytes` decides.
     std::vector<std::vector<std::int32_t>> slots;
-    /// [devices]: memory for slots, in equal parts to all layers with experts.
+    /// [devices]: memory for slots, in equal parts to all layers with experts from `first_layer` on.
     std::vector<std::uint64_t> bytes;
+    /// Experts of the layers before it stay on the host.
+    std::int32_t first_layer = 0;
     /// [layers]: exclusive residency, with so many places in RAM for experts that no device holds; the rest
     /// is read from the model's file. Empty: RAM holds all of them.
     std::vector<std::int32_t> host_places;

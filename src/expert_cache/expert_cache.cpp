@@ -67,7 +67,7 @@ std::vector<Share> shares_of(const CacheState& state, const DeviceCache& device)
         const auto index = static_cast<std::size_t>(l);
         const auto slots = static_cast<double>(device.wanted[index]);
         const auto bytes = static_cast<double>(device.slots.slot_bytes(l));
-        const bool has = state.layers[index].experts > 0;
+        const bool has = state.layers[index].experts > 0 && l >= state.options.first_layer;
         // Where there are no shares yet, all layers get the same.
         shares.push_back({.weight = has ? (all > 0 ? slots * bytes : 1.0) : 0.0,
                           .slot_bytes = device.slots.slot_bytes(l),

@@ -19,12 +19,12 @@ std::size_t slot_limit(std::span<const LayerShape> layers) {
     return slots;
 }
 
-/// Slots of each layer for equal parts of `bytes`.
+/// Slots of each layer from `first_layer` on for equal parts of `bytes`.
 std::vector<std::int32_t> equal_shares(const DeviceCache& device, std::span<const LayerShape> layers,
-                                       std::uint64_t bytes) {
+                                       std::uint64_t bytes, std::int32_t first_layer) {
     std::vector<Share> shares;
     for (std::int32_t l = 0; l < device.slots.layers(); ++l) {
-        const std::int32_t experts = layers[static_cast<std::size_t>(l)].experts;
+        const std::int32_t experts = l < first_layer ? 0 : layers[static_cast<std::size_t>(l)].experts;
         shares.push_back({.weight = experts > 0 ? 1.0 : 0.0,
                           .slot_bytes = device.slots.slot_bytes(l),
                           .capacity = experts});
@@ -96,8 +96,9 @@ CacheState::CacheState(const std::vector<Device*>& given, std::vector<LayerShape
         devices.push_back(std::make_unique<DeviceCache>(*given[d], static_cast<std::int32_t>(d), layers,
                                                         clock, reading, options.uploads));
         DeviceCache& device = *devices.back();
-        device.wanted =
-            options.slots.empty() ? equal_shares(device, layers, options.bytes[d]) : options.slots[d];
+        device.wanted = options.slots.empty()
+                            ? equal_shares(device, layers, options.bytes[d], options.first_layer)
+                            : options.slots[d];
         COTERIE_CHECK(device.wanted.size() == layers.size());
         if (host) device.returns.resize(kReturns);
         for (Return& back : device.returns) back.done = given[d]->create_event();
