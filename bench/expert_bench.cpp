@@ -1,6 +1,7 @@
 // One expert of one token at a time, its weights in no cache: what a missed expert costs the CPU. For each
-// number of threads: microseconds an expert, GB/s of its weights and their share of what plain reading gives
-// in the same run; and what a parallel region with a barrier costs that does nothing.
+// number of threads: microseconds an expert (median, and the fastest tenth, which other work on the machine
+// disturbs less), GB/s of its weights by the median and their share of what plain reading gives in the same
+// run; and what a parallel region with a barrier costs that does nothing.
 // Usage: expert_bench [THREADS...]
 
 #include <algorithm>
@@ -21,21 +22,21 @@ namespace {
 
 constexpr int kRounds = 201;
 
-double median(std::vector<double> values) {
-    const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-    std::nth_element(values.begin(), middle, values.end());
-    return *middle;
-}
+struct Times {
+    double median;
+    double fast;  ///< the fastest tenth
+};
 
 template <typename Work>
-double median_seconds(Work work) {
+Times times_of(Work work) {
     std::vector<double> seconds;
     for (int round = 0; round < kRounds; ++round) {
         const auto start = std::chrono::steady_clock::now();
         work();
         seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     }
-    return median(std::move(seconds));
+    std::sort(seconds.begin(), seconds.end());
+    return {seconds[kRounds / 2], seconds[kRounds / 10]};
 }
 
 /// One token's row as experts read it.
@@ -58,8 +59,7 @@ class Token {
 };
 
 /// Seconds for `used` experts of one token, other ones each time.
-double seconds_of(ThreadPool& pool, const ProbeExperts& experts, const ExpertShape& shape,
-                  std::int64_t used) {
+Times times_of(ThreadPool& pool, const ProbeExperts& experts, const ExpertShape& shape, std::int64_t used) {
     ExpertPass pass(pool, {.max_tokens = 1,
                            .max_assignments = used,
                            .hidden_groups = used * stored_groups(shape.hidden),
@@ -70,7 +70,7 @@ double seconds_of(ThreadPool& pool, const ProbeExperts& experts, const ExpertSha
     plan.tokens.assign(static_cast<std::size_t>(used), 0);
     plan.jobs.reserve(static_cast<std::size_t>(used));
     std::int64_t next = 0;
-    return median_seconds([&] {
+    return times_of([&] {
         plan.jobs.clear();
         for (std::int64_t i = 0; i < used; ++i, ++next) {
             const std::int64_t e = next % experts.count();
@@ -87,15 +87,17 @@ void print_row(int threads, const ExpertShape& shape) {
     const ProbeExperts experts(pool, shape);
     const ThreadPool::Awake awake(pool);
     const double reading = cpu::measure_read_rate(pool);
-    const double region = median_seconds([&] { pool.run([&](int) { pool.barrier(); }); });
+    const Times region = times_of([&] { pool.run([&](int) { pool.barrier(); }); });
     const auto bytes =
         static_cast<double>(experts.gate().bytes_per_expert() + experts.up().bytes_per_expert() +
                             experts.down().bytes_per_expert());
-    std::printf("%7d | %12.1f | %9.1f |", threads, reading / 1e9, region * 1e6);
+    std::printf("%7d | %12.1f | %9.1f |", threads, reading / 1e9, region.median * 1e6);
     for (const std::int64_t used : {1, 2, 4, 8}) {
-        const double seconds = seconds_of(pool, experts, shape, used) / static_cast<double>(used);
-        std::printf(" %6.1f us %6.1f GB/s (%3.0f %%) |", seconds * 1e6, bytes / seconds / 1e9,
-                    100.0 * bytes / seconds / reading);
+        const Times times = times_of(pool, experts, shape, used);
+        const double each = 1e6 / static_cast<double>(used);
+        const double rate = bytes * static_cast<double>(used) / times.median;
+        std::printf(" %6.1f (%6.1f) us %6.1f GB/s %3.0f %% |", times.median * each, times.fast * each,
+                    rate / 1e9, 100.0 * rate / reading);
     }
     std::printf("\n");
     std::fflush(stdout);

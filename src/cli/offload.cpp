@@ -115,11 +115,8 @@ void add_gpus(const gguf::Archive& archive, const ModelOptions& options, engine:
         request.cpu_moe_layers >= model->config.layers) {
         engine.offload.cache.slots = {
             std::vector<std::int32_t>(static_cast<std::size_t>(model->config.layers), 0)};
-    } else if (request.cpu_moe_layers > 0) {
-        fail(ErrorCode::Unsupported,
-             "--n-cpu-moe {}: a GPU caches experts of all layers or, with --cpu-moe, of none",
-             request.cpu_moe_layers);
     }
+    engine.offload.cache.first_layer = request.cpu_moe_layers;
     engine.window = plan::fixed_window(placement.window).value_or(kGpuWindow);
     if (model->config.experts == 0) return;
     engine.offload.profile = open_profile(archive, model->config, options.offload);

@@ -34,6 +34,18 @@ std::int64_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> 
     return std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
 }
 
+/// [layers]: `slots_per_layer` for each that has experts on the device.
+std::vector<std::int32_t> equal_slots(const models::Model& model, const OffloadOptions& options) {
+    std::vector<std::int32_t> slots;
+    for (const models::Layer& layer : model.layers) {
+        const auto* moe = std::get_if<models::MoeFfn>(&layer.ffn);
+        const bool on_host = static_cast<std::int32_t>(slots.size()) < options.cache.first_layer;
+        const std::int64_t experts = moe == nullptr || on_host ? 0 : moe->routing.experts;
+        slots.push_back(static_cast<std::int32_t>(std::min<std::int64_t>(experts, options.slots_per_layer)));
+    }
+    return slots;
+}
+
 }  // namespace
 
 std::int64_t context_or_default(std::int64_t context, const models::ModelConfig& config) {
@@ -109,14 +121,7 @@ std::unique_ptr<PageMemory> Engine::Compute::add_device(const models::Model& mod
         return expert_cache::make_policy(name, {.experts = experts, .slots = slots, .profile = uses});
     };
     if (offload_options.slots_per_layer > 0) {
-        std::vector<std::int32_t> slots;
-        for (const models::Layer& layer : model.layers) {
-            const auto* moe = std::get_if<models::MoeFfn>(&layer.ffn);
-            const std::int64_t experts = moe != nullptr ? moe->routing.experts : 0;
-            slots.push_back(
-                static_cast<std::int32_t>(std::min<std::int64_t>(experts, offload_options.slots_per_layer)));
-        }
-        forward.cache.slots = {slots};
+        forward.cache.slots = {equal_slots(model, offload_options)};
     }
     if (offload_options.pins_host_memory) {
         for (const gguf::File& file : archive.files()) forward.host_memory.push_back(file.bytes());

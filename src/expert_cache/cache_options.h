@@ -46,6 +46,8 @@ struct CacheOptions {
         std::int32_t end;
     };
     std::vector<Layers> layers;
+    /// Experts of the layers before it stay on the host.
+    std::int32_t first_layer = 0;
     /// [layers]: exclusive residency, with so many places in RAM for experts that no device holds; the rest
     /// is read from the model's file. Empty: RAM holds all of them.
     std::vector<std::int32_t> host_places;

@@ -114,7 +114,7 @@ class CudaTest : public testing::TestWithParam<TestModel> {
     /// The files in memory that may be pinned.
     std::shared_ptr<const gguf::Archive> in_memory() const {
         auto archive = std::make_shared<gguf::Archive>(gguf::Archive::open(GetParam().path));
-        archive->take_into_memory([](std::uint64_t) {});
+        archive->take_into_memory(gguf::Reading::Direct, [](std::uint64_t) {});
         return archive;
     }
 
@@ -166,6 +166,24 @@ TEST_P(CudaTest, GivesTheCpusLogitsAtAnyResidencyAndCut) {
             done += count;
         }
     }
+}
+
+TEST_P(CudaTest, TheFirstLayersExpertsMayStayOnTheHost) {
+    if (experts_ == 0) GTEST_SKIP() << "no experts";
+    EngineOptions options = options_of(GetParam());
+    options.offload.gpus = {0};
+    options.window = 128;
+    options.offload.cache.first_layer = static_cast<std::int32_t>(has_experts_.size()) - 1;
+    Engine engine(archive_, options);
+    Sequence sequence = engine.make_sequence();
+    const std::size_t count = std::min<std::size_t>(20, tokens_.size());
+    for (std::size_t i = 0; i < count; ++i) {
+        const Rows rows = append(engine, sequence, std::span(tokens_).subspan(i, 1));
+        ASSERT_NO_FATAL_FAILURE(expect_rows(rows, i, "one layer's experts on the device"));
+    }
+    for (std::int32_t layer = 0; layer < options.offload.cache.first_layer; ++layer)
+        EXPECT_EQ(engine.device()->cache()->slots(0, layer), 0) << layer;
+    EXPECT_GT(engine.device()->cache()->slots(0, options.offload.cache.first_layer), 0);
 }
 
 TEST_P(CudaTest, SequencesDoNotDisturbEachOther) {
