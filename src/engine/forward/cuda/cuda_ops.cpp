@@ -54,9 +54,7 @@ CudaOps::CudaOps(const Parts& parts, DeviceArena& arena, std::int64_t max_tokens
     }
     const std::int64_t pairs = max_tokens * most_used(list);
     if (pairs > 0) {
-        expert_hidden_ = take_buffer(arena, 2 * pairs, list.widest_expert);
-        expert_row_stride_ = padded(model.config.embedding);
-        expert_rows_ = arena.take<float>(pairs * expert_row_stride_);
+        take_expert_rows(arena, pairs);
         shared_rows_ = arena.take<float>(max_tokens * expert_row_stride_);
         shared_gates_ = arena.take<float>(max_tokens);
         router_stride_ = padded(most_experts(list));
@@ -90,14 +88,38 @@ CudaOps::CudaOps(const Parts& parts, DeviceArena& arena, std::int64_t max_tokens
 }
 
 CudaOps::Buffer CudaOps::take_buffer(DeviceArena& arena, std::int64_t rows, std::int64_t width) const {
+    return take_buffer(arena, rows, width, arena.take<float>(rows * padded(width)));
+}
+
+CudaOps::Buffer CudaOps::take_buffer(DeviceArena& arena, std::int64_t rows, std::int64_t width,
+                                     float* data) const {
     Buffer result;
     result.width = width;
     result.stride = padded(width);
-    result.data = arena.take<float>(rows * result.stride);
+    result.data = data;
     const std::int64_t groups = stored_groups(width);
     auto* memory = arena.take<std::byte>(cuda::ActivationBuffer::bytes(rows, groups));
     result.quantised = cuda::ActivationBuffer::in(memory, rows, groups);
     return result;
+}
+
+/// Gate and up are dead once they are quantised. So where every down matrix reads that form, its outputs take
+/// their place.
+void CudaOps::take_expert_rows(DeviceArena& arena, std::int64_t pairs) {
+    const WeightList& list = parts_.list;
+    const bool some_reads_values = std::any_of(
+        list.experts.begin(), list.experts.end(),
+        [](const models::MoeFfn* ffn) { return ffn != nullptr && !quantised(ffn->down.type); });
+    expert_row_stride_ = padded(parts_.model.config.embedding);
+    const std::int64_t hidden = 2 * pairs * padded(list.widest_expert);
+    const std::int64_t rows = pairs * expert_row_stride_;
+    if (some_reads_values) {
+        expert_hidden_ = take_buffer(arena, pairs, list.widest_expert, arena.take<float>(hidden));
+        expert_rows_ = arena.take<float>(rows);
+    } else {
+        expert_rows_ = arena.take<float>(std::max(hidden, rows));
+        expert_hidden_ = take_buffer(arena, pairs, list.widest_expert, expert_rows_);
+    }
 }
 
 /// Room for tiles of either width.

@@ -134,6 +134,8 @@ class CudaOps final : public models::LayerOps {
     };
 
     Buffer take_buffer(DeviceArena& arena, std::int64_t rows, std::int64_t width) const;
+    Buffer take_buffer(DeviceArena& arena, std::int64_t rows, std::int64_t width, float* data) const;
+    void take_expert_rows(DeviceArena& arena, std::int64_t pairs);
     void take_sorted(DeviceArena& arena, std::int64_t pairs, std::int64_t experts);
     Buffer& buffer(models::Value value) { return values_[static_cast<std::size_t>(value.index)]; }
     HeadWork& head_work(models::Value value) { return head_work_[static_cast<std::size_t>(value.index)]; }

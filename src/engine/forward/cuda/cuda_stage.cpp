@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "engine/forward/cuda/gpu_self_test.h"
 
 namespace coterie::engine {
 namespace {
@@ -84,6 +85,7 @@ CudaStage::CudaStage(const Parts& parts, CudaDevice& device, LayerRange layers,
     device.make_current();
     prepare_kernels(list_);
     stream_ = device.create_cuda_stream();
+    check_gpu_kernels(device, *stream_, list_);
     weights_.emplace(device, list_);
 
     const std::int64_t width = model.config.embedding;

@@ -32,8 +32,9 @@ class CudaStage {
         ExpertPass& pass;
         CudaStage* previous;  ///< null for the first stage
     };
-    /// Takes all memory that steps need but the cache's. Throws Unsupported where the layers cannot run on a
-    /// GPU, OutOfMemory where `budget` bytes do not hold them.
+    /// Checks the kernels and takes all memory that steps need but the cache's. Throws Unsupported where the
+    /// layers cannot run on a GPU, OutOfMemory where `budget` bytes do not hold them, Internal where the GPU
+    /// computes other bits than the law.
     CudaStage(const Parts& parts, CudaDevice& device, LayerRange layers, const DeviceForwardOptions& options,
               DevicePages* pages, std::uint64_t budget);
     ~CudaStage();
