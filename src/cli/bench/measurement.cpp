@@ -84,7 +84,9 @@ Repetition repeat(engine::Engine& engine, const Test& test, std::span<const engi
             : compute(engine, sequence, tokens.subspan(depth), engine.longest_step(), EachStep::Silent);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     COTERIE_CHECK(sequence.length() == test.depth + test.tokens());
-    return {elapsed.count(), cache_use(engine) - before, sum};
+    CacheUse use = cache_use(engine) - before;
+    if (test.generated > 0) add_kernel_reads(engine, use);
+    return {elapsed.count(), use, sum};
 }
 
 }  // namespace
@@ -136,7 +138,7 @@ Measurement measure(engine::Engine& engine, const Test& test, const MeasureOptio
         measurement.cache = measurement.cache + repetition.cache;
         measurement.logits_checksum = repetition.logits_checksum;
     }
-    measurement.rates = path_rates(engine);
+    measurement.rates = path_rates(engine, options.machine);
     return measurement;
 }
 

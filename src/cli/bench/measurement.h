@@ -44,7 +44,8 @@ std::vector<double> rates(const Measurement& measurement);
 
 struct MeasureOptions {
     int repetitions = 5;
-    bool warm_up = true;  ///< one untimed repetition first
+    bool warm_up = true;                              ///< one untimed repetition first
+    const engine::MachineProfile* machine = nullptr;  ///< for what a GPU's paths carry; null: not known
 };
 
 /// Runs the test on random tokens of the whole vocabulary, the same ones in each repetition and on every

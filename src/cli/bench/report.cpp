@@ -33,6 +33,17 @@ nlohmann::ordered_json applicable(double value) {
     return value > 0.0 ? nlohmann::ordered_json(value) : nlohmann::ordered_json();
 }
 
+/// What a GPU that runs whole steps reads of weights other than experts, of all repetitions; in generation.
+double dense_device_bytes(const Setup& setup, const Measurement& measurement) {
+    if (setup.gpu.empty() || measurement.test.generated == 0) return 0;
+    return static_cast<double>(setup.cost.dense_bytes + setup.cost.output_bytes) * tokens_of(measurement);
+}
+
+/// Whether the bytes that devices read of their own memory are known: a GPU's in generation alone.
+bool knows_device_reads(const Setup& setup, const Measurement& measurement) {
+    return setup.gpus > 0 && (setup.gpu.empty() || measurement.test.generated > 0);
+}
+
 /// One measurement with llama-bench's field names, and behind them those of our own.
 nlohmann::ordered_json fields(const Setup& setup, const Measurement& measurement) {
     const Statistics time = statistics(measurement.seconds);
@@ -40,12 +51,17 @@ nlohmann::ordered_json fields(const Setup& setup, const Measurement& measurement
     const Statistics rate = statistics(samples);
     const Shares share = shares(setup, measurement);
     const CacheUse& cache = measurement.cache;
-    const auto per_token = [&](std::uint64_t bytes) -> nlohmann::ordered_json {
-        if (setup.gpus == 0) return nullptr;
-        return static_cast<double>(bytes) / tokens_of(measurement);
+    const auto per_token_if = [&](bool known, double bytes) -> nlohmann::ordered_json {
+        if (!known) return nullptr;
+        return bytes / tokens_of(measurement);
     };
+    const auto per_token = [&](std::uint64_t bytes) {
+        return per_token_if(setup.gpus > 0, static_cast<double>(bytes));
+    };
+    const bool device_reads = knows_device_reads(setup, measurement);
     return {{"build_version", COTERIE_VERSION},
             {"cpu_info", setup.processor},
+            {"gpu_info", setup.gpu.empty() ? nullptr : nlohmann::ordered_json(setup.gpu)},
             {"backends", backends(setup)},
             {"model_filename", setup.model_file},
             {"model_type", setup.model_type},
@@ -79,10 +95,14 @@ nlohmann::ordered_json fields(const Setup& setup, const Measurement& measurement
             {"cache_policy", setup.gpus > 0 ? nlohmann::ordered_json(setup.cache_policy) : nullptr},
             {"expert_hit_rate", setup.gpus > 0 ? nlohmann::ordered_json(cache.hit_rate()) : nullptr},
             {"expert_bytes_cpu", per_token(cache.cpu_bytes)},
-            {"expert_bytes_slots", per_token(cache.slot_bytes)},
+            {"expert_bytes_slots", per_token_if(device_reads, static_cast<double>(cache.slot_bytes))},
             {"expert_bytes_fetched", per_token(cache.fetched_bytes)},
             {"expert_bytes_uploaded", per_token(cache.uploaded_bytes)},
             {"expert_bytes_streamed", per_token(cache.streamed_bytes)},
+            {"expert_bytes_linked", per_token(cache.linked_bytes)},
+            {"dense_bytes_gpu", per_token_if(device_reads, dense_device_bytes(setup, measurement))},
+            {"link_gb_s", applicable(measurement.rates.links / 1e9)},
+            {"vram_gb_s", applicable(measurement.rates.devices / 1e9)},
             {"limit_share", applicable(share.of_limit)},
             {"logits_checksum", fmt::format("{:016x}", measurement.logits_checksum)}};
 }
@@ -174,7 +194,8 @@ class Markdown final : public Report {
     void begin() override {
         std::vector<std::string> names{"model", "size", "params",      "backend", "threads",     "test",
                                        "t/s",   "GB/s", "of RAM rate", "GFLOP/s", "of int8 peak"};
-        if (setup_.gpus > 0) names.insert(names.end(), {"hits", "link MB/t", "CPU MB/t", "of limit"});
+        if (setup_.gpus > 0)
+            names.insert(names.end(), {"hits", "VRAM MB/t", "link MB/t", "CPU MB/t", "of limit"});
         print_row(names);
         fmt::print(out_, "|");
         for (const Column& column : std::span(kColumns).first(names.size())) {
@@ -199,34 +220,49 @@ class Markdown final : public Report {
             name_of(measurement.test),
             fmt::format("{:.2f} ± {:.2f}", rate.mean, rate.deviation),
             generation ? fmt::format("{:.2f}", share.bytes_per_second / 1e9) : "",
-            generation ? fmt::format("{:.0f} %", 100.0 * share.of_read_rate) : "",
+            percent(share.of_read_rate),
             generation ? "" : fmt::format("{:.1f}", share.operations_per_second / 1e9),
-            generation ? "" : fmt::format("{:.0f} %", 100.0 * share.of_integer_peak)};
+            percent(share.of_integer_peak)};
         if (setup_.gpus > 0) {
             const CacheUse& cache = measurement.cache;
-            const double tokens = tokens_of(measurement);
-            cells.push_back(fmt::format("{:.1f} %", 100.0 * cache.hit_rate()));
-            cells.push_back(fmt::format("{:.3f}", 1e-6 * static_cast<double>(cache.link_bytes()) / tokens));
-            cells.push_back(fmt::format("{:.3f}", 1e-6 * static_cast<double>(cache.cpu_bytes) / tokens));
-            cells.push_back(generation ? fmt::format("{:.0f} %", 100.0 * share.of_limit) : "");
+            const auto megabytes = [&](double bytes) {
+                return fmt::format("{:.3f}", 1e-6 * bytes / tokens_of(measurement));
+            };
+            const double device =
+                static_cast<double>(cache.slot_bytes) + dense_device_bytes(setup_, measurement);
+            cells.push_back(cache.hits + cache.misses > 0 ? fmt::format("{:.1f} %", 100.0 * cache.hit_rate())
+                                                          : "");
+            cells.push_back(knows_device_reads(setup_, measurement) ? megabytes(device) : "");
+            cells.push_back(megabytes(static_cast<double>(cache.link_bytes())));
+            cells.push_back(megabytes(static_cast<double>(cache.cpu_bytes)));
+            cells.push_back(percent(share.of_limit));
         }
         print_row(cells);
+        rates_ = measurement.rates;
     }
     void end() override {
         fmt::print(out_,
                    "\nbuild: coterie {}, {} on {}; RAM reads {:.1f} GB/s, int8 dot peak {:.0f} GFLOP/s\n",
                    COTERIE_VERSION, setup_.instruction_set, setup_.processor, setup_.read_rate / 1e9,
                    setup_.integer_peak / 1e9);
+        if (rates_.devices > 0) {
+            fmt::print(out_, "paths: RAM {:.1f}, links {:.1f}, memory of GPUs {:.1f} GB/s\n",
+                       rates_.ram / 1e9, rates_.links / 1e9, rates_.devices / 1e9);
+        }
     }
 
   private:
+    /// Of what a test has; else nothing.
+    static std::string percent(double share) {
+        return share > 0 ? fmt::format("{:.0f} %", 100.0 * share) : "";
+    }
     struct Column {
         int width;
         bool right;
     };
-    static constexpr Column kColumns[] = {{30, false}, {10, true}, {10, true}, {10, false}, {7, true},
-                                          {15, true},  {20, true}, {8, true},  {11, true},  {8, true},
-                                          {12, true},  {8, true},  {10, true}, {9, true},   {9, true}};
+    static constexpr Column kColumns[] = {
+        {30, false}, {10, true}, {10, true}, {10, false}, {7, true},  {15, true}, {20, true}, {8, true},
+        {11, true},  {8, true},  {12, true}, {8, true},   {10, true}, {10, true}, {9, true},  {9, true}};
 
     void print_row(const std::vector<std::string>& cells) {
         fmt::print(out_, "|");
@@ -245,6 +281,7 @@ class Markdown final : public Report {
 
     const Setup& setup_;
     std::FILE* out_;
+    PathRates rates_ = {};  ///< of the last test
 };
 
 }  // namespace
@@ -254,19 +291,22 @@ Shares shares(const Setup& setup, const Measurement& measurement) {
     Shares result;
     if (measurement.test.generated > 0) {
         result.bytes_per_second = mean * static_cast<double>(setup.cost.decode_bytes());
-        result.of_read_rate = result.bytes_per_second / setup.read_rate;
+        if (setup.gpu.empty()) result.of_read_rate = result.bytes_per_second / setup.read_rate;
         if (setup.gpus > 0) {
-            const double dense = static_cast<double>(setup.cost.decode_bytes() - setup.cost.expert_bytes) *
-                                 tokens_of(measurement);
+            const double all = static_cast<double>(setup.cost.decode_bytes() - setup.cost.expert_bytes) *
+                               tokens_of(measurement);
+            const double device = dense_device_bytes(setup, measurement);
             const double seconds =
                 std::accumulate(measurement.seconds.begin(), measurement.seconds.end(), 0.0);
-            result.of_limit = limit_seconds(measurement.cache, measurement.rates, dense) / seconds;
+            result.of_limit =
+                limit_seconds(measurement.cache, measurement.rates, {.cpu = all - device, .device = device}) /
+                seconds;
         }
     } else {
         const auto tokens = measurement.test.prompt;
         result.operations_per_second =
             mean * setup.cost.prompt_operations(tokens) / static_cast<double>(tokens);
-        result.of_integer_peak = result.operations_per_second / setup.integer_peak;
+        if (setup.gpu.empty()) result.of_integer_peak = result.operations_per_second / setup.integer_peak;
     }
     return result;
 }

@@ -21,7 +21,7 @@ struct Setup {
     int threads = 0;
     std::int64_t batch = 0;
     std::int64_t window = 0;  ///< tokens of a prompt's step at most
-    int gpus = 0;             ///< that hold experts
+    int gpus = 0;             ///< that hold weights
     std::string gpu;          ///< that runs whole steps; empty: the CPU does
     std::string cache_policy;
     std::string cache_keys;

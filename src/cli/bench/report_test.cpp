@@ -1,5 +1,6 @@
 #include "cli/bench/report.h"
 
+#include <array>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
@@ -40,9 +41,30 @@ Measurement prompt() {
             .logits_checksum = 1};
 }
 
-std::string render(const std::string& format, const std::vector<Measurement>& measurements) {
+/// As on a GPU: 10 tokens twice, of which half of the experts' uses hit.
+Setup gpu_setup() {
+    Setup result = setup();
+    result.gpu = "a card";
+    result.gpus = 1;
+    result.cache_policy = "admit";
+    return result;
+}
+Measurement gpu_generation() {
+    Measurement result = generation();
+    result.cache = {.hits = 100,
+                    .misses = 100,
+                    .cpu_bytes = 3000,
+                    .slot_bytes = 4000,
+                    .uploaded_bytes = 600,
+                    .linked_bytes = 1000,
+                    .cpu_uses = 75};
+    result.rates = {.ram = 10'000, .links = 2'000, .devices = 100'000};
+    return result;
+}
+
+std::string render(const std::string& format, const std::vector<Measurement>& measurements,
+                   const Setup& facts = setup()) {
     std::FILE* file = std::tmpfile();
-    const auto facts = setup();
     const auto report = make_report(format, facts, file);
     report->begin();
     for (const Measurement& measurement : measurements) report->add(measurement);
@@ -98,6 +120,76 @@ TEST(BenchReportTest, MarkdownIsForPeople) {
     EXPECT_NE(text.find("15.00 ± 7.07"), std::string::npos) << text;
     EXPECT_NE(text.find("pp20 @ d64"), std::string::npos) << text;
     EXPECT_NE(text.find("38 %"), std::string::npos) << text;
+}
+
+TEST(BenchReportTest, AGpuIsMeasuredAgainstItsPaths) {
+    const Shares share = shares(gpu_setup(), gpu_generation());
+    EXPECT_DOUBLE_EQ(share.bytes_per_second, 15'000.0);
+    EXPECT_EQ(share.of_read_rate, 0.0);  // RAM is not where most weights are
+    // 20 tokens in 1.5 s. Link: 1,600 bytes; RAM: those, the CPU's and the embedding rows; its own memory:
+    // slots and dense weights.
+    const double link = 1600 / 2000.0;
+    const double ram = (1600 + 3000 + 20 * 10) / 10'000.0;
+    const double own = (4000 + 20 * 590) / 100'000.0;
+    EXPECT_DOUBLE_EQ(share.of_limit, std::max({link, ram, own}) / 1.5);
+    Measurement unknown = gpu_generation();
+    unknown.rates = {};
+    EXPECT_EQ(shares(gpu_setup(), unknown).of_limit, 0.0);
+}
+
+TEST(BenchReportTest, SaysWhichBytesAGpuMovedInEveryFormat) {
+    Measurement reading = prompt();
+    reading.cache = {.hits = 10, .misses = 30, .streamed_bytes = 2000};
+    const auto json = nlohmann::json::parse(render("json", {gpu_generation(), reading}, gpu_setup()));
+    const auto& generated = json[0];
+    EXPECT_EQ(generated.at("gpu_info"), "a card");
+    EXPECT_EQ(generated.at("n_gpus"), 1);
+    EXPECT_EQ(generated.at("expert_hit_rate"), 0.5);
+    EXPECT_EQ(generated.at("expert_bytes_cpu"), 150.0);
+    EXPECT_EQ(generated.at("expert_bytes_slots"), 200.0);
+    EXPECT_EQ(generated.at("expert_bytes_uploaded"), 30.0);
+    EXPECT_EQ(generated.at("expert_bytes_linked"), 50.0);
+    EXPECT_EQ(generated.at("dense_bytes_gpu"), 590.0);
+    EXPECT_EQ(generated.at("vram_gb_s"), 1e-4);
+    EXPECT_GT(generated.at("limit_share"), 0.5);
+    EXPECT_EQ(json[1].at("expert_bytes_streamed"), 100.0);
+    EXPECT_TRUE(json[1].at("expert_bytes_slots").is_null());  // read once for many tokens
+    EXPECT_TRUE(json[1].at("dense_bytes_gpu").is_null());
+    EXPECT_TRUE(json[1].at("int_dot_peak_share").is_null());
+    EXPECT_TRUE(nlohmann::json::parse(render("json", {generation()}))[0].at("gpu_info").is_null());
+
+    const std::string csv = render("csv", {gpu_generation()}, gpu_setup());
+    EXPECT_NE(csv.find("expert_bytes_linked,dense_bytes_gpu,link_gb_s,vram_gb_s,limit_share"),
+              std::string::npos)
+        << csv;
+    const std::string table = render("md", {gpu_generation(), reading}, gpu_setup());
+    EXPECT_NE(table.find("|     hits |  VRAM MB/t |  link MB/t |  CPU MB/t |  of limit |"), std::string::npos)
+        << table;
+    EXPECT_NE(table.find("|   50.0 % |      0.001 |      0.000 |     0.000 |      53 % |"), std::string::npos)
+        << table;
+    EXPECT_NE(table.find("|   25.0 % |            |      0.000 |     0.000 |           |"), std::string::npos)
+        << table;
+}
+
+TEST(BenchReportTest, FindsGpusPathsByTheirNames) {
+    engine::MachineProfile machine;
+    machine.ram_reads = {{1, 10e9}, {8, 60e9}};
+    machine.gpus.resize(2);
+    machine.gpus[0].name = "fast";
+    machine.gpus[0].to_device = 50e9;
+    machine.gpus[0].own_memory = 3e12;
+    machine.gpus[1].name = "slow";
+    machine.gpus[1].to_device = 20e9;
+    machine.gpus[1].own_memory = 1e12;
+    const std::array<std::string, 2> both{"fast", "slow"};
+    EXPECT_EQ(path_rates(machine, std::span(both).first(1)).links, 50e9);
+    EXPECT_DOUBLE_EQ(path_rates(machine, std::span(both).first(1)).devices, 3e12);
+    const PathRates rates = path_rates(machine, both);
+    EXPECT_EQ(rates.ram, 60e9);
+    EXPECT_EQ(rates.links, 70e9);
+    EXPECT_DOUBLE_EQ(rates.devices, 1.5e12);  // of 2 bytes one takes 1/3, the other 1
+    const std::array<std::string, 1> other{"another"};
+    EXPECT_EQ(path_rates(machine, other).ram, 0);
 }
 
 TEST(BenchReportTest, RefusesOtherFormats) {

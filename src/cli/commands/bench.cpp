@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,8 @@
 #include "cli/command.h"
 #include "cli/flag_values.h"
 #include "cli/model_options.h"
+#include "cli/probe/machine_cache.h"
+#include "devices/device.h"
 #include "engine/forward/device_forward.h"
 #include "engine/offload.h"
 #include "engine/probe/probe.h"
@@ -74,6 +77,8 @@ bench::Setup describe(engine::Engine& engine, const ModelOptions& options) {
     if (engine::DeviceForward* forward = engine.device()) {
         for (int i = 0; i < forward->devices(); ++i)
             setup.gpu += (i > 0 ? ", " : "") + forward->device_name(i);
+        setup.gpus = forward->devices();
+        setup.cache_policy = options.offload.policy;
     }
     setup.cache_keys = options.cache_keys;
     setup.cache_values = options.cache_values;
@@ -84,17 +89,29 @@ bench::Setup describe(engine::Engine& engine, const ModelOptions& options) {
     return setup;
 }
 
+/// What GPUs' paths carry. Measured before the model takes their memory; nothing where no GPU is used.
+std::optional<engine::MachineProfile> measured_paths(const ModelOptions& options) {
+    const bool none = options.gpu.layers == "0" || options.gpu.devices == "none" ||
+                      !options.offload.placement.fake_gpu.empty();
+    const DeviceList list = none ? DeviceList() : list_devices();
+    if (list.devices.empty()) return std::nullopt;
+    return measured_machine_profile(options.threads, list.devices, {}, Measure::IfNew);
+}
+
 void run(const BenchOptions& options) {
     const std::vector<bench::Test> planned = tests(options);
     if (planned.empty()) fail(ErrorCode::InvalidArgument, "nothing to measure: -p or -n must be above 0");
     ModelOptions model = options.model;
     for (const bench::Test& test : planned)
         model.context = std::max(model.context, test.depth + test.tokens());
+    const std::optional<engine::MachineProfile> machine = measured_paths(model);
+    bench::MeasureOptions how = options.measure;
+    how.machine = machine ? &*machine : nullptr;
     const std::unique_ptr<engine::Engine> engine = load_engine(open_archive(model), model);
     const bench::Setup setup = describe(*engine, model);
     const std::unique_ptr<bench::Report> report = bench::make_report(options.format, setup, stdout);
     report->begin();
-    for (const bench::Test& test : planned) report->add(measure(*engine, test, options.measure));
+    for (const bench::Test& test : planned) report->add(measure(*engine, test, how));
     report->end();
 }
 

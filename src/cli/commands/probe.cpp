@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/error.h"
-#include "base/log.h"
 #include "cli/command.h"
 #include "cli/environment.h"
 #include "cli/flag_values.h"
@@ -31,35 +30,10 @@ std::vector<engine::ExpertShape> shapes_of(const ModelOptions& options) {
     return engine::expert_shapes(*models::build_model(*open_archive(options)));
 }
 
-void keep(const engine::MachineProfile& profile) {
-    const std::string path = machine_profile_path(profile.machine);
-    if (path.empty()) return;
-    try {
-        engine::save_machine_profile(profile, path);
-    } catch (const Error& error) {
-        log::warn("the machine's profile is not kept: {}", error.what());
-    }
-}
-
-/// What is kept, or else measured and kept; experts that it lacks are measured in addition.
-engine::MachineProfile profile_for(const Options& options) {
-    const std::vector<DeviceInfo> gpus = named_gpus(options.model.gpu.devices, list_devices());
-    const std::vector<engine::ExpertShape> shapes = shapes_of(options.model);
-    const engine::MachineIdentity machine = machine_of(options.model.threads, gpus);
-    auto profile = options.refresh ? std::nullopt : cached_machine_profile(machine);
-    if (!profile) {
-        profile = engine::measure_machine(machine, gpus, shapes);
-    } else if (const auto missing = engine::missing_experts(shapes, *profile); !missing.empty()) {
-        engine::add_experts(missing, *profile);
-    } else {
-        return std::move(*profile);
-    }
-    keep(*profile);
-    return std::move(*profile);
-}
-
 void run(const Options& options) {
-    const engine::MachineProfile profile = profile_for(options);
+    const engine::MachineProfile profile =
+        measured_machine_profile(options.model.threads, named_gpus(options.model.gpu.devices, list_devices()),
+                                 shapes_of(options.model), options.refresh ? Measure::Again : Measure::IfNew);
     fmt::print("{}", options.json ? engine::profile_to_json(profile) + "\n" : render_text(profile));
 }
 

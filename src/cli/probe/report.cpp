@@ -94,6 +94,7 @@ std::string gpu_part(const GpuTimes& gpu, const MachineProfile& profile) {
            row("from the GPU, memory not pinned", rate(gpu.pageable_from_device)) +
            fmt::format("A prompt's missing experts cross the link once a window: each GB takes {:.0f} ms.\n",
                        1e12 / gpu.to_device) +
+           row("its own memory, read and written", rate(gpu.own_memory)) +
            row("hand-off to the CPU and back", microseconds(gpu.hand_off_seconds)) +
            fmt::format(
                "Each layer with a missing expert waits at least so long: {:.2f} ms a token if all {} "

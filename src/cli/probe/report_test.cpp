@@ -27,6 +27,7 @@ engine::MachineProfile with_a_gpu() {
     gpu.contended_ram_read = 14e9;
     gpu.pageable_to_device = 5e9;
     gpu.pageable_from_device = 6e9;
+    gpu.own_memory = 936e9;
     gpu.hand_off_seconds = 5e-6;
     gpu.linked_expert_seconds = {55.5e-6, 0};
     return profile;
@@ -39,7 +40,8 @@ TEST(ProbeReport, HasEveryNumberOfAGpu) {
          {"to the GPU +20.0 GB/s", "from the GPU +21.0 GB/s", "both together +32.0 GB/s",
           "to the GPU while the CPU reads RAM +13.0 GB/s", "the CPU meanwhile +14.0 GB/s",
           "to the GPU, memory not pinned +5.0 GB/s", "from the GPU, memory not pinned +6.0 GB/s",
-          "hand-off to the CPU and back +5.0 us", "one kind +55.5 us", "another kind +none"}) {
+          "its own memory, read and written +936.0 GB/s", "hand-off to the CPU and back +5.0 us",
+          "one kind +55.5 us", "another kind +none"}) {
         EXPECT_THAT(text, ContainsRegex(line));
     }
     EXPECT_THAT(text, HasSubstr("each GB takes 50 ms"));

@@ -52,7 +52,8 @@ struct DeviceMemoryUse {
 
 /// Counts of one device since the start.
 struct DeviceCounts {
-    std::uint64_t missed = 0;  ///< (token, layer, expert) uses that the CPU computed
+    std::uint64_t missed = 0;     ///< (token, layer, expert) uses that the CPU computed
+    std::uint64_t cpu_bytes = 0;  ///< of experts, that the CPU read for them
     std::uint64_t layers_with_misses = 0;
     double cpu_seconds = 0;            ///< that the CPU took for them
     double posting_seconds = 0;        ///< of the device, to hand layers over ...

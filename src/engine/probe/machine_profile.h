@@ -55,6 +55,7 @@ struct GpuTimes {
     double contended_ram_read = 0;   ///< what the CPU reads meanwhile
     double pageable_to_device = 0;   ///< from memory that is not pinned
     double pageable_from_device = 0;
+    double own_memory = 0;        ///< what a copy within it reads and writes
     double hand_off_seconds = 0;  ///< one word to the host and one back
     /// [experts of the profile] of one expert that the GPU reads over the link while it computes one token; 0
     /// where it cannot.

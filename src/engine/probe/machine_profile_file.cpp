@@ -22,7 +22,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ReadRate, threads, bytes_per_second)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(ExpertTimes, kind, bytes, multiply_adds, seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(GpuTimes, index, name, to_device, from_device, both_ways,
                                    contended_to_device, contended_ram_read, pageable_to_device,
-                                   pageable_from_device, hand_off_seconds, linked_expert_seconds)
+                                   pageable_from_device, own_memory, hand_off_seconds, linked_expert_seconds)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(MachineProfile, machine, measured_at, crowded, ram_reads, integer_peak,
                                    experts, gpus)
 
@@ -40,13 +40,14 @@ bool plausible(const ExpertTimes& times) {
 }
 
 bool plausible(const GpuTimes& gpu, std::size_t experts) {
-    const std::array<double, 8> values{gpu.to_device,
+    const std::array<double, 9> values{gpu.to_device,
                                        gpu.from_device,
                                        gpu.both_ways,
                                        gpu.contended_to_device,
                                        gpu.contended_ram_read,
                                        gpu.pageable_to_device,
                                        gpu.pageable_from_device,
+                                       gpu.own_memory,
                                        gpu.hand_off_seconds};
     const auto& linked = gpu.linked_expert_seconds;
     return std::all_of(values.begin(), values.end(), positive) && linked.size() == experts &&

@@ -42,6 +42,7 @@ MachineProfile some_profile() {
     gpu.contended_ram_read = 30e9;
     gpu.pageable_to_device = 6e9;
     gpu.pageable_from_device = 5e9;
+    gpu.own_memory = 900e9;
     gpu.hand_off_seconds = 5.5e-6;
     gpu.linked_expert_seconds = {0};
     profile.gpus = {gpu};
@@ -135,6 +136,7 @@ TEST(MachineProfileFile, NumbersThatCannotBeAreIgnored) {
                                       [](MachineProfile& p) { p.experts[0].seconds[3] = 0; },
                                       [](MachineProfile& p) { p.experts[0].bytes = 0; },
                                       [](MachineProfile& p) { p.gpus[0].contended_to_device = 0; },
+                                      [](MachineProfile& p) { p.gpus[0].own_memory = -1; },
                                       [](MachineProfile& p) { p.gpus[0].hand_off_seconds = -5e-6; },
                                       [](MachineProfile& p) { p.gpus[0].linked_expert_seconds = {-1}; },
                                       [](MachineProfile& p) { p.gpus[0].linked_expert_seconds.clear(); },

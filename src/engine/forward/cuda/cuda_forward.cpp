@@ -340,6 +340,7 @@ void CudaForward::drain() noexcept {
 
 DeviceCounts& DeviceCounts::operator+=(const DeviceCounts& other) {
     missed += other.missed;
+    cpu_bytes += other.cpu_bytes;
     layers_with_misses += other.layers_with_misses;
     cpu_seconds += other.cpu_seconds;
     posting_seconds += other.posting_seconds;

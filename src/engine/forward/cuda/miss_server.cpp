@@ -13,6 +13,10 @@ namespace {
 
 constexpr int kTimedExperts = 15;
 
+std::int64_t bytes_per_expert(const models::MoeFfn& ffn) {
+    return ffn.gate.bytes_per_expert() + ffn.up.bytes_per_expert() + ffn.down.bytes_per_expert();
+}
+
 }  // namespace
 
 MissServer::MissServer(const WeightList& list, const HostMailbox& mailbox, const ResidentTable& residents,
@@ -92,6 +96,7 @@ void MissServer::answer(int layer, std::int64_t tokens, expert_cache::ExpertCach
     for (std::int64_t t = 0; t < tokens; ++t)
         inputs_[static_cast<std::size_t>(t)] = mailbox_.input(t, ffn.gate.columns);
     counts.missed += plan_.tokens.size();
+    counts.cpu_bytes += plan_.jobs.size() * static_cast<std::uint64_t>(bytes_per_expert(ffn));
     ++counts.layers_with_misses;
     std::optional<expert_cache::CpuReading::Scope> reading;
     if (cache != nullptr) reading.emplace(cache->cpu_reading());

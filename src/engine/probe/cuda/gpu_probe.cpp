@@ -19,6 +19,8 @@ namespace {
 
 constexpr int kRounds = 9;
 constexpr std::uint64_t kCopyBytes = std::uint64_t{64} << 20;  ///< larger ones are not faster
+/// Of a copy within the GPU: more than its caches hold.
+constexpr std::uint64_t kOwnBytes = std::uint64_t{256} << 20;
 constexpr int kContendedRounds = 30;
 constexpr std::uint64_t kExchanges = 2000;
 constexpr auto kPatience = std::chrono::seconds(5);  ///< the first launch loads the kernel
@@ -64,6 +66,23 @@ class Copies {
     std::unique_ptr<DeviceMemory> to_;
     std::unique_ptr<DeviceMemory> from_;
 };
+
+/// Bytes per second that a copy within the GPU reads and writes.
+double measure_own_memory(CudaDevice& device) {
+    const auto stream = device.create_stream();
+    const auto from = device.allocate(kOwnBytes);
+    const auto to = device.allocate(kOwnBytes);
+    stream->fill(from->address(), kOwnBytes, std::byte{1});
+    stream->synchronise();
+    return median_of(kRounds, [&] {
+        constexpr int kCopies = 8;  // beside which the wait for the last one is short
+        const SteadyTime start = now();
+        for (int copy = 0; copy < kCopies; ++copy)
+            stream->copy_on_device(to->address(), from->address(), kOwnBytes);
+        stream->synchronise();
+        return 2.0 * kCopies * static_cast<double>(kOwnBytes) / seconds(start, now());
+    });
+}
 
 struct EndsReading {
     std::atomic<bool>& reads;
@@ -163,6 +182,7 @@ GpuTimes measure_gpu(const DeviceInfo& gpu, ThreadPool& pool) {
     times.index = gpu.index;
     times.name = gpu.name;
     measure_link(*device, pool, times);
+    times.own_memory = measure_own_memory(*device);
     times.hand_off_seconds = HandOffHost(*device).measure();
     return times;
 }

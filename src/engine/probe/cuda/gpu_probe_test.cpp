@@ -25,6 +25,8 @@ TEST(GpuProbe, RatesAreThoseOfALink) {
     EXPECT_GT(times.both_ways, 0.9 * std::max(times.to_device, times.from_device));
     EXPECT_LT(times.both_ways, 1.1 * (times.to_device + times.from_device));
     EXPECT_LT(times.contended_to_device, 1.1 * times.to_device);
+    EXPECT_GT(times.own_memory, 2 * times.to_device);
+    EXPECT_LT(times.own_memory, 1e14);
     EXPECT_GT(times.hand_off_seconds, 0.5e-6);
     EXPECT_LT(times.hand_off_seconds, 200e-6);
 }
