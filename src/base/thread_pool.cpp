@@ -2,11 +2,6 @@
 
 #include <algorithm>
 #include <exception>
-#include <fstream>
-#include <pthread.h>
-#include <sched.h>
-#include <set>
-#include <string>
 
 #include "base/error.h"
 
@@ -34,32 +29,6 @@ void spin_until(Condition done) {
     }
 }
 
-/// One processor number per physical core that this process may use, in ascending order.
-std::vector<int> physical_cores() {
-    cpu_set_t allowed;
-    CPU_ZERO(&allowed);
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return {0};
-    std::vector<int> cores;
-    std::set<std::string> seen;
-    for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu) {
-        if (!CPU_ISSET(cpu, &allowed)) continue;
-        std::ifstream file("/sys/devices/system/cpu/cpu" + std::to_string(cpu) +
-                           "/topology/thread_siblings_list");
-        std::string siblings;
-        if (!std::getline(file, siblings)) siblings = std::to_string(cpu);
-        if (seen.insert(siblings).second) cores.push_back(cpu);
-    }
-    return cores.empty() ? std::vector<int>{0} : cores;
-}
-
-void pin(pthread_t thread, int cpu) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(cpu, &set);
-    // A refusal (a container's policy) costs speed, not correctness.
-    static_cast<void>(pthread_setaffinity_np(thread, sizeof set, &set));
-}
-
 }  // namespace
 
 int available_physical_cores() { return static_cast<int>(physical_cores().size()); }
@@ -70,9 +39,11 @@ ThreadPool::ThreadPool(int threads) : size_(threads > 0 ? threads : available_ph
     threads_.reserve(static_cast<std::size_t>(size_ - 1));
     for (int worker = 1; worker < size_; ++worker) {
         threads_.emplace_back([this, worker] { worker_loop(worker); });
-        // The caller's own thread stays where the system puts it: it is not ours to pin.
-        if (one_core_each) pin(threads_.back().native_handle(), cores[static_cast<std::size_t>(worker)]);
+        if (one_core_each) bind_to_core(threads_.back(), cores[static_cast<std::size_t>(worker)]);
     }
+    // The caller's own thread is not ours to bind, but it keeps off the workers' cores.
+    if (one_core_each)
+        callers_core_ = FreeCore(cores[0], std::span(cores).subspan(1, static_cast<std::size_t>(size_ - 1)));
 }
 
 ThreadPool::~ThreadPool() {
@@ -87,6 +58,7 @@ void ThreadPool::run(FunctionRef<void(int)> body) {
         body(0);
         return;
     }
+    callers_core_.settle();
     body_ = &body;
     running_.store(size_ - 1, std::memory_order_relaxed);
     region_.fetch_add(1, std::memory_order_release);
@@ -98,6 +70,10 @@ void ThreadPool::run(FunctionRef<void(int)> body) {
 }
 
 void ThreadPool::barrier() {
+    barrier([] {});
+}
+
+void ThreadPool::barrier(FunctionRef<void()> meanwhile) {
     if (size_ == 1) return;
     const std::uint32_t generation = barriers_.load(std::memory_order_relaxed);
     if (arrived_.fetch_add(1, std::memory_order_acq_rel) == size_ - 1) {
@@ -105,7 +81,11 @@ void ThreadPool::barrier() {
         barriers_.fetch_add(1, std::memory_order_release);
         return;
     }
-    spin_until([&] { return barriers_.load(std::memory_order_acquire) != generation; });
+    spin_until([&] {
+        if (barriers_.load(std::memory_order_acquire) != generation) return true;
+        meanwhile();
+        return false;
+    });
 }
 
 void ThreadPool::parallel_for(std::int64_t count, std::int64_t grain,

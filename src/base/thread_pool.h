@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/cores.h"
 #include "base/function_ref.h"
 
 namespace coterie {
@@ -14,7 +15,8 @@ namespace coterie {
 ///
 /// The caller is worker 0. The others spin between regions for about 50 us, because the next region of a
 /// decode step follows within microseconds, and then sleep on a futex, so that an idle program costs nothing.
-/// Each worker is pinned to a physical core of its own where the process may use that many.
+/// Each worker is bound to a physical core of its own where the process may use that many, and the caller
+/// keeps off those.
 ///
 /// One region runs at a time, started by one thread. Nothing allocates after construction.
 class ThreadPool {
@@ -33,12 +35,15 @@ class ThreadPool {
 
     /// Inside a region: waits until every worker is here. Writes before it are visible after it.
     void barrier();
+    /// The same; who waits calls `meanwhile` again and again: work of nanoseconds that may be left undone.
+    void barrier(FunctionRef<void()> meanwhile);
 
     /// While one lives, workers spin between regions however long it takes: for who waits for an unknown time
     /// and then needs them within a microsecond.
     class Awake {
       public:
         explicit Awake(ThreadPool& pool) : pool_(pool) {
+            pool_.callers_core_.settle();
             pool_.awake_.fetch_add(1, std::memory_order_relaxed);
         }
         ~Awake() { pool_.awake_.fetch_sub(1, std::memory_order_relaxed); }
@@ -60,6 +65,7 @@ class ThreadPool {
 
     const int size_;
     std::vector<std::thread> threads_;
+    FreeCore callers_core_;
     const FunctionRef<void(int)>* body_ = nullptr;
     std::exception_ptr failure_;
     std::atomic<bool> failed_{false};

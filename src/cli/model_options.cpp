@@ -2,15 +2,14 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <fstream>
 #include <set>
-#include <sstream>
 
 #include "base/error.h"
 #include "base/log.h"
 #include "base/progress_bar.h"
 #include "cli/environment.h"
 #include "cli/flag_values.h"
+#include "cli/load_mode.h"
 #include "devices/device.h"
 #include "kernels/cpu/self_test.h"
 #include "tokenizer/vocabulary/load_vocabulary.h"
@@ -39,73 +38,6 @@ void choose_instruction_set(const std::string& name) {
     }
     fail(ErrorCode::Unsupported,
          "--cpu-isa {}: this machine has no such instruction set (scalar, avx2, avx512)", name);
-}
-
-/// Prints the GPUs and ends the program.
-void list_gpus() {
-    const DeviceList list = list_devices();
-    for (const DeviceInfo& device : list.devices)
-        fmt::print("{}: {} ({} MiB)\n", device.index, device.name, device.memory_bytes >> 20);
-    if (list.devices.empty()) fmt::print("no GPU: {}\n", list.note);
-    throw CLI::Success();
-}
-
-void add_gpu_flags(CLI::App& command, ModelOptions& options) {
-    const char* const group = "GPU";
-    command
-        .add_option(
-            "--n-gpu-layers,--gpu-layers", options.gpu_layers,
-            "-ngl: 0 leaves the GPU out, anything else runs all layers there; default: where one is found")
-        ->group(group);
-    command
-        .add_option("--device,--main-gpu", options.device,
-                    "-dev, -mg: number of the GPU, or none; default: the first")
-        ->group(group);
-    command
-        .add_flag_function(
-            "--list-devices", [](std::int64_t) { list_gpus(); }, "print the GPUs and end")
-        ->group(group);
-    for (const char* names : {"--split-mode", "--tensor-split"}) {
-        command
-            .add_option_function<std::string>(
-                names,
-                [names](const std::string&) { log::warn("{} has no effect: one GPU runs so far", names); },
-                "no effect so far")
-            ->group("");
-    }
-}
-
-void check_load_mode(const std::string& mode) {
-    if (mode == "auto" || mode == "mmap" || mode == "pin") return;
-    if (mode == "dio")
-        fail(ErrorCode::Unsupported, "--load-mode dio: direct reads do not exist so far; use pin or mmap");
-    fail(ErrorCode::InvalidArgument, "--load-mode {}: supported are auto, mmap and pin", mode);
-}
-
-/// What the system could give to programs now.
-std::uint64_t available_ram() {
-    std::ifstream file("/proc/meminfo");
-    std::string name;
-    std::uint64_t kibibytes = 0;
-    for (std::string line; std::getline(file, line);) {
-        std::istringstream(line) >> name >> kibibytes;
-        if (name == "MemAvailable:") return kibibytes << 10;
-    }
-    return 0;
-}
-
-/// Whether the model's files become memory of this program: if asked for, and else where a GPU holds only a
-/// part of them, so that the rest travels, and RAM has room for them beside the page cache's copy.
-bool takes_into_memory(const gguf::Archive& archive, const std::string& mode,
-                       const engine::OffloadOptions& offload) {
-    if (mode != "auto") return mode == "pin";
-    if (!offload.gpu) return false;
-    const DeviceList list = list_devices();
-    const auto index = static_cast<std::size_t>(*offload.gpu);
-    std::uint64_t vram = index < list.devices.size() ? list.devices[index].memory_bytes : 0;
-    if (offload.memory_limit > 0) vram = std::min(vram, offload.memory_limit);
-    const std::uint64_t bytes = archive.total_bytes();
-    return bytes > vram && available_ram() > bytes + bytes / 4;
 }
 
 std::vector<DataType> types_of(const gguf::Archive& archive) {
@@ -162,7 +94,9 @@ void add_model_flags(CLI::App& command, ModelOptions& options) {
         ->group("Model");
     command
         .add_option("--load-mode", options.load_mode,
-                    "mmap, pin (into memory of our own, which a GPU reads directly), or auto")
+                    "mmap; pin: into memory of our own, which a GPU reads directly; dio: the same past "
+                    "the page cache; or auto")
+        ->check(CLI::IsMember(std::set<std::string>(std::begin(kLoadModes), std::end(kLoadModes))))
         ->capture_default_str()
         ->group("Model");
     add_tokenizer_flags(command, options);
@@ -171,7 +105,7 @@ void add_model_flags(CLI::App& command, ModelOptions& options) {
             "--flash-attn", [](const std::string&) {}, "always on")
         ->expected(0, 1)
         ->group("");
-    add_gpu_flags(command, options);
+    add_gpu_flags(command, options.gpu);
 }
 
 std::shared_ptr<const gguf::Archive> open_archive(const ModelOptions& options) {
@@ -189,7 +123,6 @@ models::CacheFormat cache_format(const ModelOptions& options) {
 
 std::unique_ptr<engine::Engine> load_engine(std::shared_ptr<const gguf::Archive> archive,
                                             const ModelOptions& options, const std::function<void()>& go_on) {
-    check_load_mode(options.load_mode);
     choose_instruction_set(options.instruction_set);
     engine::EngineOptions engine_options;
     engine_options.threads = options.threads;
@@ -199,10 +132,8 @@ std::unique_ptr<engine::Engine> load_engine(std::shared_ptr<const gguf::Archive>
     add_offload(*archive, options, engine_options);
     ProgressBar bar("loading", ProgressBar::Unit::Bytes);
     const std::uint64_t total = archive->total_bytes();
-    if (takes_into_memory(*archive, options.load_mode, engine_options.offload)) {
-        archive->take_into_memory([&](std::uint64_t done) { bar.update(done, total); });
-        engine_options.offload.pins_host_memory = engine_options.offload.gpu.has_value();
-    }
+    if (take_into_memory(*archive, options.load_mode, engine_options.offload, bar))
+        engine_options.offload.pins_host_memory = !engine_options.offload.gpus.empty();
     auto engine = std::make_unique<engine::Engine>(std::move(archive), engine_options);
     const std::vector<DataType> types = types_of(engine->archive());
     cpu::self_test(cpu::kernels(), types);

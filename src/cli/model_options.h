@@ -5,6 +5,7 @@
 #include <memory>
 #include <string>
 
+#include "cli/gpu_flags.h"
 #include "cli/offload.h"
 #include "engine/engine.h"
 #include "gguf/archive.h"
@@ -27,9 +28,8 @@ struct ModelOptions {
     std::string instruction_set;
     std::string load_mode = "auto";
     std::string pre_tokenizer;
-    std::string gpu_layers = "auto";  ///< "auto", or a number: 0 leaves all to the CPU
-    std::string device;               ///< a GPU's number, or "none"; empty: the first
-    OffloadFlags offload;             ///< no devices unless a command takes their flags
+    GpuFlags gpu;
+    OffloadFlags offload;  ///< no devices unless a command takes their flags
 };
 
 /// Adds -m alone: for commands that only look at the file.

@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <fmt/format.h>
 
@@ -93,36 +92,12 @@ std::string describe_prefetch(const expert_cache::PrefetchJudge& judge) {
         100 * judge.share_on());
 }
 
-/// The GPU that the flags ask for; nothing where the CPU is to compute all. Throws where one was asked for by
-/// name and cannot be had.
-std::optional<int> wanted_gpu(const ModelOptions& options) {
-    const bool refused =
-        options.gpu_layers == "0" || options.device == "none" || !options.offload.placement.fake_gpu.empty();
-    if (refused) return std::nullopt;
-    const DeviceList list = list_devices();
-    if (list.devices.empty() && !options.device.empty()) {
-        fail(ErrorCode::Unsupported, "--device {}: no GPU can be used: {}", options.device, list.note);
-    }
-    if (list.devices.empty()) {
-        if (options.gpu_layers != "auto") log::warn("-ngl has no effect: {}", list.note);
-        return std::nullopt;
-    }
-    int index = 0;
-    const std::string& text = options.device;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), index);
-    if (!text.empty() && (error != std::errc() || end != text.data() + text.size())) {
-        fail(ErrorCode::InvalidArgument, "--device {}: give a number that --list-devices prints, or none",
-             text);
-    }
-    return index;
-}
-
 constexpr std::int64_t kGpuWindow = 2048;
 
-/// Runs the model on a GPU, if one is wanted and the model can.
-void add_gpu(const gguf::Archive& archive, const ModelOptions& options, engine::EngineOptions& engine) {
-    const std::optional<int> gpu = wanted_gpu(options);
-    if (!gpu) return;
+/// Runs the model on GPUs, if some are wanted and the model can.
+void add_gpus(const gguf::Archive& archive, const ModelOptions& options, engine::EngineOptions& engine) {
+    const GpuChoice choice = choose_gpus(options.gpu, list_devices());
+    if (choice.gpus.empty()) return;
     const auto model = models::build_model(archive);
     if (const std::string part = engine::unsupported_on_device(*model); !part.empty()) {
         log::warn("{}: GPUs do not have {} so far, so the CPU runs the whole model",
@@ -130,20 +105,18 @@ void add_gpu(const gguf::Archive& archive, const ModelOptions& options, engine::
         return;
     }
     const PlacementFlags& placement = options.offload.placement;
-    const expert_cache::PlacementRequest request =
-        placement_request(placement, {expert_cache::DeviceFacts{}}, model->config.layers);
-    engine.offload.gpu = gpu;
-    engine.offload.memory_limit = request.vram_bytes.empty() ? 0 : request.vram_bytes.front();
+    const expert_cache::PlacementRequest request = placement_request(
+        placement, std::vector<expert_cache::DeviceFacts>(choice.gpus.size()), model->config.layers);
+    engine.offload.gpus = choice.gpus;
+    engine.offload.gpu_split = choice.shares;
+    engine.offload.gpu_memory_limits = request.vram_bytes;
     engine.offload.slots_per_layer = request.slots_per_layer.value_or(0);
     if (request.cache == expert_cache::PlacementRequest::Cache::Off ||
         request.cpu_moe_layers >= model->config.layers) {
         engine.offload.cache.slots = {
             std::vector<std::int32_t>(static_cast<std::size_t>(model->config.layers), 0)};
-    } else if (request.cpu_moe_layers > 0) {
-        fail(ErrorCode::Unsupported,
-             "--n-cpu-moe {}: a GPU caches experts of all layers or, with --cpu-moe, of none",
-             request.cpu_moe_layers);
     }
+    engine.offload.cache.first_layer = request.cpu_moe_layers;
     engine.window = plan::fixed_window(placement.window).value_or(kGpuWindow);
     if (model->config.experts == 0) return;
     engine.offload.profile = open_profile(archive, model->config, options.offload);
@@ -154,35 +127,44 @@ double percent(std::uint64_t part, std::uint64_t whole) {
     return whole == 0 ? 0.0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
-/// What a GPU's steps did.
-std::string describe_device(engine::DeviceForward& device) {
-    const engine::DeviceMemoryUse use = device.memory_use();
-    const engine::DeviceForwardStatistics did = device.statistics();
-    std::string text =
-        fmt::format("coterie: {}: dense weights {}, context {}, workspace {}, experts {}\n",
-                    device.device_name(), byte_size_text(use.dense_bytes), byte_size_text(use.state_bytes),
-                    byte_size_text(use.workspace_bytes), byte_size_text(use.slot_bytes));
-    if (device.cache() == nullptr) return text;
-    const expert_cache::CacheStatistics cache = device.cache()->statistics();
-    const expert_cache::DeviceStatistics& counts = cache.devices.front();
-    if (did.layers_with_misses > 0) {
+/// What GPUs' steps did.
+std::string describe_devices(engine::DeviceForward& forward) {
+    std::string text;
+    for (int i = 0; i < forward.devices(); ++i) {
+        const engine::DeviceMemoryUse use = forward.memory_use(i);
+        text += fmt::format(
+            "coterie: {}: layers {} to {}, dense weights {}, context {}, workspace {}, experts {}\n",
+            forward.device_name(i), use.layers.begin, use.layers.end - 1, byte_size_text(use.dense_bytes),
+            byte_size_text(use.state_bytes), byte_size_text(use.workspace_bytes),
+            byte_size_text(use.slot_bytes));
+    }
+    if (forward.cache() == nullptr) return text;
+    const engine::DeviceForwardStatistics did = forward.statistics();
+    const expert_cache::CacheStatistics cache = forward.cache()->statistics();
+    expert_cache::DeviceStatistics counts;
+    for (const expert_cache::DeviceStatistics& device : cache.devices) {
+        counts.resident += device.resident;
+        counts.uploaded_bytes += device.uploaded_bytes;
+        counts.uploads += device.uploads;
+        counts.evictions += device.evictions;
+    }
+    if (did.all.layers_with_misses > 0) {
         const auto each = [&](double seconds) {
-            return 1e6 * seconds / static_cast<double>(did.layers_with_misses);
+            return 1e6 * seconds / static_cast<double>(did.all.layers_with_misses);
         };
         text += fmt::format(
             "coterie: {} layers were handed to the CPU, us each: {:.1f} to post, {:.1f} computed, {:.1f} "
-            "waited for, {:.1f} to "
-            "read; generating took {:.3f} s on the GPU and {:.3f} s beside it\n",
-            did.layers_with_misses, each(did.posting_seconds), each(did.cpu_seconds),
-            each(did.waiting_seconds), each(did.reading_seconds), did.step_seconds, did.host_seconds);
+            "waited for, {:.1f} to read; generating took {:.3f} s on GPUs and {:.3f} s beside it\n",
+            did.all.layers_with_misses, each(did.all.posting_seconds), each(did.all.cpu_seconds),
+            each(did.all.waiting_seconds), each(did.all.reading_seconds), did.step_seconds, did.host_seconds);
     }
-    return text + fmt::format(
-                      "coterie: experts: {:.1f} % of {} uses hit; {} computed on the CPU, {} streamed; {} "
-                      "resident, {} moved "
-                      "in {} uploads, {} evictions\n",
-                      percent(cache.hits, cache.hits + cache.misses), cache.hits + cache.misses, did.missed,
-                      byte_size_text(did.streamed_bytes), counts.resident,
-                      byte_size_text(counts.uploaded_bytes), counts.uploads, counts.evictions);
+    return text +
+           fmt::format(
+               "coterie: experts: {:.1f} % of {} uses hit; {} computed on the CPU, {} streamed; {} resident, "
+               "{} moved in {} uploads, {} evictions\n",
+               percent(cache.hits, cache.hits + cache.misses), cache.hits + cache.misses, did.all.missed,
+               byte_size_text(did.all.streamed_bytes), counts.resident, byte_size_text(counts.uploaded_bytes),
+               counts.uploads, counts.evictions);
 }
 
 }  // namespace
@@ -215,7 +197,7 @@ void add_offload(const gguf::Archive& archive, const ModelOptions& options, engi
              "--cache-policy {}: it knows the future and serves coterie replay only", flags.policy);
     }
     offload.policy = policy.name;
-    if (flags.placement.fake_gpu.empty()) return add_gpu(archive, options, engine);
+    if (flags.placement.fake_gpu.empty()) return add_gpus(archive, options, engine);
     plan::RunPlan planned = plan_for(archive, options);
     const Placement& placement = planned.placement;
     if (placement.strategy == Strategy::CpuOnly) {
@@ -245,7 +227,7 @@ void save_profile(engine::Engine& engine, const OffloadFlags& flags, SaveProfile
 }
 
 std::string describe_offload(engine::Engine& engine) {
-    if (engine.device() != nullptr) return describe_device(*engine.device());
+    if (engine.device() != nullptr) return describe_devices(*engine.device());
     if (engine.offload() == nullptr) return {};
     const engine::Offload& offload = *engine.offload();
     const expert_cache::CacheStatistics cache = offload.cache().statistics();

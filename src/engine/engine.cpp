@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::int64_t kDefaultContext = 4096;
 constexpr std::int64_t kLogitsRows = 32;
+/// Windows of a step on several GPUs: the first and the last one find some of them idle.
+constexpr std::int64_t kPipelinedWindows = 8;
 
 EngineOptions resolve(EngineOptions options, const models::ModelConfig& config) {
     options.context = context_or_default(options.context, config);
@@ -22,7 +24,7 @@ EngineOptions resolve(EngineOptions options, const models::ModelConfig& config) 
              options.context, options.batch);
     }
     options.batch = std::min(options.batch, options.context);
-    const bool has_devices = options.offload.enabled() || options.offload.gpu;
+    const bool has_devices = options.offload.enabled() || !options.offload.gpus.empty();
     const std::int64_t window = has_devices ? options.window : 0;
     options.window = std::clamp(window, options.batch, options.context);
     return options;
@@ -30,6 +32,18 @@ EngineOptions resolve(EngineOptions options, const models::ModelConfig& config) 
 
 std::int64_t common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
     return std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin();
+}
+
+/// [layers]: `slots_per_layer` for each that has experts on the device.
+std::vector<std::int32_t> equal_slots(const models::Model& model, const OffloadOptions& options) {
+    std::vector<std::int32_t> slots;
+    for (const models::Layer& layer : model.layers) {
+        const auto* moe = std::get_if<models::MoeFfn>(&layer.ffn);
+        const bool on_host = static_cast<std::int32_t>(slots.size()) < options.cache.first_layer;
+        const std::int64_t experts = moe == nullptr || on_host ? 0 : moe->routing.experts;
+        slots.push_back(static_cast<std::int32_t>(std::min<std::int64_t>(experts, options.slots_per_layer)));
+    }
+    return slots;
 }
 
 }  // namespace
@@ -50,16 +64,21 @@ struct Engine::Compute {
 
     /// Tokens of each step of a prompt of which `tokens` are still to be read.
     std::int64_t prompt_step(std::int64_t tokens, const EngineOptions& options) {
-        if (device) return options.window;
+        if (device) return longest_step(options);
         if (!offload || tokens <= options.batch) return options.batch;
         return offload->plan_window(tokens, options.batch);
+    }
+
+    std::int64_t longest_step(const EngineOptions& options) const {
+        const bool pipelined = device && device->devices() > 1;
+        return pipelined ? kPipelinedWindows * options.window : options.window;
     }
 
     static std::int64_t assignments_per_token(const models::Model& model) {
         return model.extents.experts_used + 1;
     }
 
-    /// Runs steps on a GPU from now on; gives the memory that its KV cache of `pages` pages lies in.
+    /// Runs steps on GPUs from now on; gives the memory that its KV cache of `pages` pages lies in.
     std::unique_ptr<PageMemory> add_device(const models::Model& model, const EngineOptions& options,
                                            const StateLayout& layout, std::uint64_t pages,
                                            const gguf::Archive& archive);
@@ -83,11 +102,12 @@ std::unique_ptr<PageMemory> Engine::Compute::add_device(const models::Model& mod
                                                         const gguf::Archive& archive) {
     const OffloadOptions& offload_options = options.offload;
     profile = offload_options.profile;
-    DeviceForwardOptions forward{.device = *offload_options.gpu,
-                                 .memory_limit = offload_options.memory_limit,
+    DeviceForwardOptions forward{.devices = offload_options.gpus,
+                                 .split = offload_options.gpu_split,
+                                 .memory_limits = offload_options.gpu_memory_limits,
                                  .max_tokens = options.window,
                                  .context = options.context,
-                                 .page_bytes = layout.page_bytes(),
+                                 .layout = &layout,
                                  .pages = pages,
                                  .host_memory = {},
                                  .miss_costs = offload_options.miss_costs,
@@ -101,14 +121,7 @@ std::unique_ptr<PageMemory> Engine::Compute::add_device(const models::Model& mod
         return expert_cache::make_policy(name, {.experts = experts, .slots = slots, .profile = uses});
     };
     if (offload_options.slots_per_layer > 0) {
-        std::vector<std::int32_t> slots;
-        for (const models::Layer& layer : model.layers) {
-            const auto* moe = std::get_if<models::MoeFfn>(&layer.ffn);
-            const std::int64_t experts = moe != nullptr ? moe->routing.experts : 0;
-            slots.push_back(
-                static_cast<std::int32_t>(std::min<std::int64_t>(experts, offload_options.slots_per_layer)));
-        }
-        forward.cache.slots = {slots};
+        forward.cache.slots = {equal_slots(model, offload_options)};
     }
     if (offload_options.pins_host_memory) {
         for (const gguf::File& file : archive.files()) forward.host_memory.push_back(file.bytes());
@@ -162,7 +175,7 @@ Engine::Engine(std::shared_ptr<const gguf::Archive> archive, const EngineOptions
         fail(ErrorCode::OutOfMemory, "{}: no memory for steps of {} tokens; use a smaller -b or --window",
              archive_->name(), options_.window);
     }
-    if (options_.offload.gpu) {
+    if (!options_.offload.gpus.empty()) {
         pool_ = std::make_unique<BlockPool>(
             layout_->page_bytes(), compute_->add_device(*model_, options_, *layout_, pages, *archive_));
     } else {
@@ -194,6 +207,8 @@ void Engine::request_ended() {
 }
 
 std::int64_t Engine::prompt_grid() const { return compute_->device ? kPageTokens : 1; }
+
+std::int64_t Engine::longest_step() const { return compute_->longest_step(options_); }
 
 int Engine::threads() const { return compute_->threads.size(); }
 
@@ -228,7 +243,7 @@ std::vector<StepSlice> Engine::prepare(std::span<const Slice> slices) {
             if (slice.logits != Slice::Logits::None) logits_rows_.push_back(first + i);
         }
     }
-    COTERIE_CHECK(static_cast<std::int64_t>(step_tokens_.size()) <= options_.window);
+    COTERIE_CHECK(static_cast<std::int64_t>(step_tokens_.size()) <= longest_step());
     return prepared;
 }
 
@@ -262,7 +277,8 @@ std::span<const float> Engine::extend(Sequence& sequence, std::span<const TokenI
     if (held < sequence.length() || held == total) sequence.truncate(std::min(held, total - 1));
     const std::int64_t first = sequence.length();
     const std::int64_t grid = prompt_grid();
-    const std::int64_t step_tokens = compute_->prompt_step(total - first, options_);
+    const std::int64_t most = observer != nullptr ? window() : longest_step();
+    const std::int64_t step_tokens = std::min(compute_->prompt_step(total - first, options_), most);
     for (std::int64_t done = first; done < total; done = sequence.length()) {
         std::int64_t count = std::min(step_tokens, total - done);
         if (count < total - done && done + count >= (done / grid + 1) * grid) count -= (done + count) % grid;

@@ -98,8 +98,12 @@ class Engine {
     const gguf::Archive& archive() const { return *archive_; }
     int threads() const;
     std::int64_t batch() const { return options_.batch; }
-    /// The most tokens that a step may hold: batch(), or with devices a prompt's largest window.
+    /// The tokens of a step that nothing is gained by exceeding: batch(), or with devices a prompt's largest
+    /// window.
     std::int64_t window() const { return options_.window; }
+    /// The most tokens that a step may hold where nobody waits for it: several windows on several GPUs, which
+    /// work on one after the other at once.
+    std::int64_t longest_step() const;
     std::int64_t context() const { return options_.context; }
 
     Sequence make_sequence();
@@ -123,7 +127,7 @@ class Engine {
 
     /// The experts on fake devices; null where there are none.
     Offload* offload();
-    /// The GPU that runs the steps; null where the CPU does.
+    /// The GPUs that run the steps; null where the CPU does.
     DeviceForward* device();
     /// Where parts of a prompt should end, a multiple of so many positions: a GPU computes whole cells of
     /// them in a way of its own (docs/adr/0008-prompt-cells.md). 1 on the CPU.
@@ -131,9 +135,10 @@ class Engine {
     /// What is counted of this run's routing; null where nothing is.
     expert_cache::RoutingProfile* profile();
 
-    /// Computes one step of at most window() tokens and appends them to their sequences. Logits of the wanted
-    /// rows go to `consumer` in order; `row` counts all tokens of the step. Throws InvalidArgument for a
-    /// token outside the vocabulary and OutOfMemory where the context is full; sequences are then unchanged.
+    /// Computes one step of at most longest_step() tokens and appends them to their sequences. Logits of the
+    /// wanted rows go to `consumer` in order; `row` counts all tokens of the step. Throws InvalidArgument for
+    /// a token outside the vocabulary and OutOfMemory where the context is full; sequences are then
+    /// unchanged.
     void step(std::span<const Slice> slices, LogitsConsumer consumer, StepObserver* observer = nullptr);
 
     /// Told after each step of `extend`: tokens held before it, held now, and wanted.

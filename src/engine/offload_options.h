@@ -19,12 +19,14 @@ namespace coterie::engine {
 
 /// Which devices hold experts, and how their cache goes about it.
 struct OffloadOptions {
-    /// A GPU that runs whole steps and holds experts with what memory is left; then there are no fake
-    /// devices.
-    std::optional<int> gpu;
-    /// The model's files were taken into memory, which the GPU may pin.
+    /// GPUs that run whole steps, each some of the layers, and hold experts with what memory is left; then
+    /// there are no fake devices.
+    std::vector<int> gpus;
+    std::vector<double> gpu_split;                 ///< [gpus]: parts of the layers; empty: by their memory
+    std::vector<std::uint64_t> gpu_memory_limits;  ///< [gpus], bytes; empty or 0: all
+    /// The model's files were taken into memory, which GPUs may pin.
     bool pins_host_memory = false;
-    /// Of a GPU's missing experts; nothing: measured at the start.
+    /// Of GPUs' missing experts; nothing: measured at the start.
     std::optional<MissCosts> miss_costs;
 
     std::vector<FakeDeviceSpec> fake_devices;

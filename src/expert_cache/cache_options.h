@@ -38,8 +38,16 @@ enum class Maintenance {
 struct CacheOptions {
     /// [devices][layers], spare slots included. Where empty, `bytes` decides.
     std::vector<std::vector<std::int32_t>> slots;
-    /// [devices]: memory for slots, in equal parts to all layers with experts.
+    /// [devices]: memory for slots, in equal parts to all of the device's layers with experts.
     std::vector<std::uint64_t> bytes;
+    /// [devices]: the layers whose experts `bytes` are for, where each device runs its own. Empty: all.
+    struct Layers {
+        std::int32_t begin;
+        std::int32_t end;
+    };
+    std::vector<Layers> layers;
+    /// Experts of the layers before it stay on the host.
+    std::int32_t first_layer = 0;
     /// [layers]: exclusive residency, with so many places in RAM for experts that no device holds; the rest
     /// is read from the model's file. Empty: RAM holds all of them.
     std::vector<std::int32_t> host_places;

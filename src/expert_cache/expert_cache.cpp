@@ -63,11 +63,12 @@ std::vector<Share> shares_of(const CacheState& state, const DeviceCache& device)
     std::vector<Share> shares;
     std::uint64_t all = 0;
     for (const std::int32_t slots : device.wanted) all += static_cast<std::uint64_t>(slots);
+    const CacheOptions::Layers own = state.layers_of(device);
     for (std::int32_t l = 0; l < state.layer_count(); ++l) {
         const auto index = static_cast<std::size_t>(l);
         const auto slots = static_cast<double>(device.wanted[index]);
         const auto bytes = static_cast<double>(device.slots.slot_bytes(l));
-        const bool has = state.layers[index].experts > 0;
+        const bool has = state.layers[index].experts > 0 && l >= own.begin && l < own.end;
         // Where there are no shares yet, all layers get the same.
         shares.push_back({.weight = has ? (all > 0 ? slots * bytes : 1.0) : 0.0,
                           .slot_bytes = device.slots.slot_bytes(l),

@@ -82,6 +82,59 @@ TEST(ExpertCache, AMissedExpertIsResidentLater) {
     EXPECT_EQ(statistics.devices[0].uploaded_bytes, 10000u);
 }
 
+TEST(ExpertCache, LayersBeforeTheFirstGetNoMemoryAtAnySize) {
+    SimulatedClock clock;
+    const HostModel model({{16, 5000}, {0, 0}, {12, 3100}, {12, 3100}}, HostMemory::Pageable, kSeed);
+    FakeMachine machine(clock, {small_device(1 << 20)}, 0);
+    CacheOptions options = manual_options();
+    options.bytes = {50000};
+    options.first_layer = 2;
+    ExpertCache cache({&machine.device(0)}, model.layers(), model.source(), counting_policies(1), clock,
+                      options);
+    for (const std::uint64_t bytes : {50000, 0, 80000}) {
+        cache.resize(0, bytes);
+        EXPECT_EQ(cache.slots(0, 0), 0);
+        EXPECT_EQ(cache.slots(0, 2) > 0, bytes > 0);
+        EXPECT_EQ(cache.slots(0, 3), cache.slots(0, 2));
+        {
+            CacheStep step = cache.begin_step();
+            for (const std::int32_t layer : {0, 2, 3}) step.routed(layer, std::vector{1, 2}, 2);
+        }
+        EXPECT_TRUE(cache.settle(seconds(1)));
+        EXPECT_FALSE(cache.find({0, 1}).has_value());
+        EXPECT_EQ(cache.find({2, 1}).has_value(), bytes > 0);
+        cache.check_integrity();
+    }
+}
+
+TEST(ExpertCache, DevicesMayEachHaveLayersOfTheirOwn) {
+    SimulatedClock clock;
+    const HostModel model({{16, 5000}, {0, 0}, {12, 3100}, {12, 3100}}, HostMemory::Pageable, kSeed);
+    FakeMachine machine(clock, {small_device(1 << 20), small_device(1 << 20)}, 0);
+    CacheOptions options = manual_options();
+    options.bytes = {50000, 50000};
+    options.layers = {{0, 2}, {2, 4}};
+    ExpertCache cache({&machine.device(0), &machine.device(1)}, model.layers(), model.source(),
+                      counting_policies(1), clock, options);
+    for (const std::uint64_t bytes : {50000, 0, 80000}) {
+        for (const std::int32_t device : {0, 1}) cache.resize(device, bytes);
+        for (std::int32_t layer = 0; layer < 4; ++layer) {
+            EXPECT_EQ(cache.slots(0, layer) > 0, bytes > 0 && layer == 0) << layer;
+            EXPECT_EQ(cache.slots(1, layer) > 0, bytes > 0 && layer >= 2) << layer;
+        }
+        {
+            CacheStep step = cache.begin_step();
+            for (const std::int32_t layer : {0, 2, 3}) step.routed(layer, std::vector{1, 2}, 2);
+        }
+        EXPECT_TRUE(cache.settle(seconds(1)));
+        for (const std::int32_t layer : {0, 2, 3}) {
+            const auto found = cache.find({layer, 1});
+            EXPECT_EQ(found ? found->device : -1, bytes == 0 ? -1 : layer == 0 ? 0 : 1) << layer;
+        }
+        cache.check_integrity();
+    }
+}
+
 TEST(ExpertCache, ALayersResidentsAreThoseThatFindNamesAndChangeWithTheVersion) {
     Rig rig({{8, 8}, {8, 8}});
     std::vector<std::uint64_t> addresses(16);

@@ -95,12 +95,14 @@ void Archive::prefault(FunctionRef<void(std::uint64_t)> progress) const {
     }
 }
 
-void Archive::take_into_memory(FunctionRef<void(std::uint64_t)> progress) const {
+Reading Archive::take_into_memory(Reading wish, FunctionRef<void(std::uint64_t)> progress) const {
     std::uint64_t before = 0;
+    Reading read = wish;
     for (const File& file : files_) {
-        file.take_into_memory([&](std::uint64_t done) { progress(before + done); });
+        read = file.take_into_memory(read, [&](std::uint64_t done) { progress(before + done); });
         before += file.bytes().size();
     }
+    return read;
 }
 
 }  // namespace coterie::gguf

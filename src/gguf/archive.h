@@ -49,8 +49,9 @@ class Archive {
 
     /// Brings all files into memory; see File::prefault. `progress` counts over all files.
     void prefault(FunctionRef<void(std::uint64_t bytes_done)> progress) const;
-    /// The same in memory of this program's own; see File::take_into_memory.
-    void take_into_memory(FunctionRef<void(std::uint64_t bytes_done)> progress) const;
+    /// The same in memory of this program's own; see File::take_into_memory. Returns Direct where all files
+    /// were read so.
+    Reading take_into_memory(Reading wish, FunctionRef<void(std::uint64_t bytes_done)> progress) const;
 
   private:
     Archive(std::string name, std::vector<File> files, Directory first, std::vector<Tensor> tensors);

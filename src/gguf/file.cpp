@@ -1,20 +1,15 @@
 #include "gguf/file.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <chrono>
 #include <cstring>
-#include <exception>
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <thread>
 #include <unistd.h>
 #include <utility>
-#include <vector>
 
 #include "base/error.h"
+#include "gguf/descriptor.h"
 
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
@@ -26,21 +21,6 @@ namespace {
 // Large enough that a system call costs nothing beside reading it, small enough for a smooth progress bar.
 constexpr std::size_t kPrefaultBytes = std::size_t{32} << 20;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-constexpr unsigned kReaders = 8;
-
-class Descriptor {
-  public:
-    explicit Descriptor(const char* path) : value_(::open(path, O_RDONLY | O_CLOEXEC)) {}
-    ~Descriptor() {
-        if (value_ >= 0) ::close(value_);
-    }
-    Descriptor(const Descriptor&) = delete;
-    Descriptor& operator=(const Descriptor&) = delete;
-    int value() const { return value_; }
-
-  private:
-    int value_;
-};
 
 [[noreturn]] void fail_system(const std::string& name, const char* action) {
     const int error = errno;
@@ -105,59 +85,6 @@ void* reserve_aligned(std::size_t size) {
     return reinterpret_cast<void*>(aligned);
 }
 
-/// Reads pieces of a file into memory, one after the other, as many threads as call it.
-class PieceReader {
-  public:
-    PieceReader(int descriptor, std::span<std::byte> to) : descriptor_(descriptor), to_(to) {}
-
-    void run() {
-        while (!failed_.load()) {
-            const std::size_t begin = next_.fetch_add(kPieceBytes);
-            if (begin >= to_.size()) return;
-            read_piece(begin, std::min(kPieceBytes, to_.size() - begin));
-        }
-    }
-    std::uint64_t done() const { return done_.load(); }
-    bool failed() const { return failed_.load(); }
-
-    /// Lets the readers end early where an exception passes.
-    class Stop {
-      public:
-        explicit Stop(PieceReader& reader) : reader_(reader) {}
-        ~Stop() {
-            if (std::uncaught_exceptions() > 0) reader_.failed_ = true;
-        }
-        Stop(const Stop&) = delete;
-        Stop& operator=(const Stop&) = delete;
-
-      private:
-        PieceReader& reader_;
-    };
-
-  private:
-    static constexpr std::size_t kPieceBytes = std::size_t{16} << 20;
-
-    void read_piece(std::size_t begin, std::size_t count) {
-        for (std::size_t got = 0; got < count;) {
-            const ssize_t n =
-                ::pread(descriptor_, to_.data() + begin + got, count - got, static_cast<off_t>(begin + got));
-            if (n < 0 && errno == EINTR) continue;
-            if (n <= 0) {
-                failed_ = true;
-                return;
-            }
-            got += static_cast<std::size_t>(n);
-            done_ += static_cast<std::uint64_t>(n);
-        }
-    }
-
-    int descriptor_;
-    std::span<std::byte> to_;
-    std::atomic<std::size_t> next_{0};
-    std::atomic<std::uint64_t> done_{0};
-    std::atomic<bool> failed_{false};
-};
-
 }  // namespace
 
 void File::Unmap::operator()(void* address) const { ::munmap(address, bytes); }
@@ -194,8 +121,8 @@ void File::prefault(FunctionRef<void(std::uint64_t)> progress) const {
     }
 }
 
-void File::take_into_memory(FunctionRef<void(std::uint64_t)> progress) const {
-    if (!mapping_) return;
+Reading File::take_into_memory(Reading wish, FunctionRef<void(std::uint64_t)> progress) const {
+    if (!mapping_) return wish;
     const Descriptor descriptor(name_.c_str());
     if (descriptor.value() < 0) fail_system(name_, "open the file");
     if (regular_file_size(descriptor.value(), name_) != bytes_.size())
@@ -207,20 +134,10 @@ void File::take_into_memory(FunctionRef<void(std::uint64_t)> progress) const {
              bytes_.size());
     }
     ::madvise(memory, bytes_.size(), MADV_HUGEPAGE);
-    PieceReader reader(descriptor.value(), {static_cast<std::byte*>(memory), bytes_.size()});
-    {
-        std::vector<std::jthread> threads;  // joined also where `progress` throws
-        for (unsigned i = 0; i < std::clamp(std::thread::hardware_concurrency(), 1u, kReaders); ++i)
-            threads.emplace_back([&reader] { reader.run(); });
-        const PieceReader::Stop stop(reader);
-        while (reader.done() < bytes_.size() && !reader.failed()) {
-            std::this_thread::sleep_for(std::chrono::milliseconds(20));
-            progress(reader.done());
-        }
-    }
-    if (reader.failed()) fail(ErrorCode::Io, "{}: cannot read the file to its end; check the disk", name_);
+    const std::span<std::byte> to(static_cast<std::byte*>(memory), bytes_.size());
+    const Reading read = read_file(descriptor.value(), name_, to, wish, progress);
     ::mprotect(memory, bytes_.size(), PROT_READ);
-    progress(bytes_.size());
+    return read;
 }
 
 }  // namespace coterie::gguf

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "base/function_ref.h"
+#include "gguf/file_reading.h"
 
 namespace coterie::gguf {
 
@@ -34,9 +35,10 @@ class File {
     /// Puts memory of this program's own in place of the mapping, with the same bytes at the same addresses:
     /// in huge pages where the system has them, read by several threads. A GPU can read such memory directly
     /// and the CPU reads it faster, but it counts as used, which a mapping does not. Nobody may read the
-    /// bytes meanwhile. Does nothing for lent bytes. Throws OutOfMemory with the mapping as it was, or Io,
-    /// and then the bytes are gone.
-    void take_into_memory(FunctionRef<void(std::uint64_t bytes_done)> progress) const;
+    /// bytes meanwhile. Does nothing for lent bytes. Returns how it was read: Cached also where the file
+    /// system cannot do what `wish` says. Throws OutOfMemory with the mapping as it was, or Io, and then the
+    /// bytes are gone.
+    Reading take_into_memory(Reading wish, FunctionRef<void(std::uint64_t bytes_done)> progress) const;
 
   private:
     struct Unmap {

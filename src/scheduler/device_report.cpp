@@ -7,8 +7,7 @@
 namespace coterie::scheduler {
 namespace {
 
-DeviceReport::Device report_gpu(engine::DeviceForward& gpu) {
-    const engine::DeviceForwardStatistics did = gpu.statistics();
+DeviceReport::Device report_gpu(const engine::DeviceCounts& did) {
     DeviceReport::Device device;
     device.streamed_bytes = did.streamed_bytes;
     device.hand_offs = {.layers = did.layers_with_misses,
@@ -22,7 +21,10 @@ DeviceReport::Device report_gpu(engine::DeviceForward& gpu) {
 
 DeviceReport report_devices(engine::Engine& engine) {
     DeviceReport report;
-    if (engine.device() != nullptr) report.devices.push_back(report_gpu(*engine.device()));
+    if (engine.device() != nullptr) {
+        for (const engine::DeviceCounts& did : engine.device()->statistics().devices)
+            report.devices.push_back(report_gpu(did));
+    }
     if (const engine::Offload* offload = engine.offload()) {
         for (const auto& spec : offload->options().fake_devices) {
             DeviceReport::Device& device = report.devices.emplace_back();

@@ -33,9 +33,9 @@ std::vector<MemoryView> simulated_devices(const engine::Engine& engine, const en
     return devices;
 }
 
-MemoryView gpu(const engine::DeviceForward& device) {
-    const engine::DeviceMemoryUse use = device.memory_use();
-    return {.name = device.device_name(),
+MemoryView gpu(const engine::DeviceForward& forward, int device) {
+    const engine::DeviceMemoryUse use = forward.memory_use(device);
+    return {.name = forward.device_name(device),
             .capacity_bytes = 0,
             .link_bytes_per_second = 0,
             .dense_bytes = use.dense_bytes,
@@ -73,8 +73,9 @@ MemoryView ram_of(engine::Engine& engine, const expert_cache::ModelFacts& facts)
     if (const engine::Offload* offload = engine.offload()) {
         ram.expert_bytes = offload->options().exclusive_ram_bytes.value_or(experts);
     }
-    if (engine::DeviceForward* device = engine.device()) {
-        ram.dense_bytes = less(ram.dense_bytes, device->memory_use().dense_bytes);
+    if (const engine::DeviceForward* device = engine.device()) {
+        for (int i = 0; i < device->devices(); ++i)
+            ram.dense_bytes = less(ram.dense_bytes, device->memory_use(i).dense_bytes);
         ram.kv_bytes = 0;
     }
     return ram;
@@ -95,7 +96,7 @@ PlanView read_plan(const Scheduler& scheduler) {
         view.exclusive = offload->options().exclusive_ram_bytes.has_value();
     } else if (engine::DeviceForward* device = engine.device()) {
         cache = device->cache();
-        view.devices.push_back(gpu(*device));
+        for (int i = 0; i < device->devices(); ++i) view.devices.push_back(gpu(*device, i));
     }
     view.layers = layers_of(facts.model, cache, view.devices.size());
     return view;

@@ -33,7 +33,7 @@ TEST(ErrorsTest, NamesTheFlagOfABadValue) {
     expect_error({"run", "-m", kModel, "-l", "x", "Hello"}, 2, {"--logit-bias", "x"});
     expect_error({"run", "-m", kModel, "--samplers", "top_k;magic", "Hello"}, 2, {"magic"});
     expect_error({"run", "-m", kModel, "--cpu-isa", "avx9", "Hello"}, 3, {"--cpu-isa", "avx9", "avx2"});
-    expect_error({"run", "-m", kModel, "--load-mode", "fast", "Hello"}, 2, {"--load-mode", "fast", "mmap"});
+    expect_error({"run", "-m", kModel, "--load-mode", "fast", "Hello"}, 2, {"--load-mode", "fast", "dio"});
     expect_error({"bench", "-o", "xml"}, 2, {"--output", "xml"});
     expect_error({"bench", "-p", "0", "-n", "0"}, 2, {"nothing to measure"});
     expect_error({"logits", "--tokens", "1,two"}, 2, {"--tokens"});

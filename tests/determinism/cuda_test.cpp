@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/split_mix.h"
+#include "devices/device.h"
 #include "engine/engine.h"
 #include "engine/forward/device_forward.h"
 #include "test_models.h"
@@ -72,6 +73,7 @@ class CudaTest : public testing::TestWithParam<TestModel> {
                 static_cast<TokenId>(random_.next() % static_cast<std::uint64_t>(cpu.config().vocabulary)));
         }
         experts_ = cpu.config().experts;
+        layers_ = cpu.config().layers;
         for (const models::Layer& layer : cpu.model().layers)
             has_experts_.push_back(std::holds_alternative<models::MoeFfn>(layer.ffn));
         Sequence sequence = cpu.make_sequence();
@@ -84,14 +86,22 @@ class CudaTest : public testing::TestWithParam<TestModel> {
     /// Who computes what is missing: the CPU, or half of a token's the GPU, which reads them over the link.
     enum class Misses { Cpu, Shared };
 
+    /// Who runs the layers: one GPU, or two of them each its half; where there is only one, it is both.
+    enum class Gpus { One, Two };
+    static std::vector<int> numbers(Gpus gpus) {
+        if (gpus == Gpus::One) return {0};
+        return {0, list_devices().devices.size() > 1 ? 1 : 0};
+    }
+
     std::unique_ptr<Engine> gpu_engine(std::int64_t resident_percent, expert_cache::Learning learning,
-                                       Misses misses = Misses::Cpu) {
+                                       Misses misses = Misses::Cpu, Gpus gpus = Gpus::One) {
         EngineOptions options = options_of(GetParam());
         if (misses == Misses::Shared) {
             options.offload.pins_host_memory = true;
             options.offload.miss_costs = MissCosts{.link = 1, .cpu = 1.5, .hand_off = 0};
         }
-        options.offload.gpu = 0;
+        options.offload.gpus = numbers(gpus);
+        options.offload.gpu_split.assign(options.offload.gpus.size(), 1);
         options.offload.learning = learning;
         options.window = 128;
         std::vector<std::int32_t> slots;
@@ -104,7 +114,7 @@ class CudaTest : public testing::TestWithParam<TestModel> {
     /// The files in memory that may be pinned.
     std::shared_ptr<const gguf::Archive> in_memory() const {
         auto archive = std::make_shared<gguf::Archive>(gguf::Archive::open(GetParam().path));
-        archive->take_into_memory([](std::uint64_t) {});
+        archive->take_into_memory(gguf::Reading::Direct, [](std::uint64_t) {});
         return archive;
     }
 
@@ -124,6 +134,7 @@ class CudaTest : public testing::TestWithParam<TestModel> {
     SplitMix64 random_{seed()};
     std::vector<TokenId> tokens_;
     std::int64_t experts_ = 0;
+    std::int64_t layers_ = 0;
     std::vector<bool> has_experts_;
     Rows expected_;
 };
@@ -132,12 +143,16 @@ TEST_P(CudaTest, GivesTheCpusLogitsAtAnyResidencyAndCut) {
     struct Case {
         std::int64_t percent;
         Misses misses;
+        Gpus gpus;
     };
-    for (const auto [percent, misses] :
-         {Case{100, Misses::Cpu}, Case{50, Misses::Cpu}, Case{25, Misses::Shared}, Case{0, Misses::Cpu},
-          Case{0, Misses::Shared}}) {
+    for (const auto [percent, misses, gpus] :
+         {Case{100, Misses::Cpu, Gpus::One}, Case{50, Misses::Cpu, Gpus::One},
+          Case{25, Misses::Shared, Gpus::One}, Case{0, Misses::Cpu, Gpus::One},
+          Case{0, Misses::Shared, Gpus::One}, Case{100, Misses::Cpu, Gpus::Two},
+          Case{50, Misses::Shared, Gpus::Two}}) {
         if (experts_ == 0 && percent != 100) continue;
-        const auto engine = gpu_engine(percent, expert_cache::Learning::On, misses);
+        if (layers_ < 2 && gpus == Gpus::Two) continue;
+        const auto engine = gpu_engine(percent, expert_cache::Learning::On, misses, gpus);
         Sequence sequence = engine->make_sequence();
         std::size_t done = 0;
         while (done < tokens_.size()) {
@@ -145,11 +160,30 @@ TEST_P(CudaTest, GivesTheCpusLogitsAtAnyResidencyAndCut) {
             const std::size_t count =
                 std::min(sizes[random_.next() % std::size(sizes)], tokens_.size() - done);
             const Rows rows = append(*engine, sequence, std::span(tokens_).subspan(done, count));
-            ASSERT_NO_FATAL_FAILURE(
-                expect_rows(rows, done, fmt::format("{} % resident, step of {}", percent, count)));
+            ASSERT_NO_FATAL_FAILURE(expect_rows(rows, done,
+                                                fmt::format("{} % resident, {} GPUs, step of {}", percent,
+                                                            engine->device()->devices(), count)));
             done += count;
         }
     }
+}
+
+TEST_P(CudaTest, TheFirstLayersExpertsMayStayOnTheHost) {
+    if (experts_ == 0) GTEST_SKIP() << "no experts";
+    EngineOptions options = options_of(GetParam());
+    options.offload.gpus = {0};
+    options.window = 128;
+    options.offload.cache.first_layer = static_cast<std::int32_t>(has_experts_.size()) - 1;
+    Engine engine(archive_, options);
+    Sequence sequence = engine.make_sequence();
+    const std::size_t count = std::min<std::size_t>(20, tokens_.size());
+    for (std::size_t i = 0; i < count; ++i) {
+        const Rows rows = append(engine, sequence, std::span(tokens_).subspan(i, 1));
+        ASSERT_NO_FATAL_FAILURE(expect_rows(rows, i, "one layer's experts on the device"));
+    }
+    for (std::int32_t layer = 0; layer < options.offload.cache.first_layer; ++layer)
+        EXPECT_EQ(engine.device()->cache()->slots(0, layer), 0) << layer;
+    EXPECT_GT(engine.device()->cache()->slots(0, options.offload.cache.first_layer), 0);
 }
 
 TEST_P(CudaTest, SequencesDoNotDisturbEachOther) {
@@ -225,6 +259,52 @@ TEST_P(CudaTest, CellsOfAPromptDependOnThePromptAlone) {
         });
         done += part;
     }
+}
+
+TEST_P(CudaTest, AStepInPartsOnSeveralGpusGivesTheRowsOfOne) {
+    if (layers_ < 2) return;
+    const auto one = gpu_engine(100, expert_cache::Learning::Off);
+    Sequence sequence = one->make_sequence();
+    Rows expected;
+    for (std::size_t done = 0; done < tokens_.size(); done += 128) {
+        const Rows rows =
+            append(*one, sequence,
+                   std::span(tokens_).subspan(done).first(std::min<std::size_t>(128, tokens_.size() - done)));
+        expected.insert(expected.end(), rows.begin(), rows.end());
+    }
+    for (const std::int64_t percent : {100, 95, 50}) {
+        const auto two = gpu_engine(percent, expert_cache::Learning::On, Misses::Cpu, Gpus::Two);
+        ASSERT_GE(two->longest_step(), kTokens);
+        Sequence again = two->make_sequence();
+        const Rows rows = append(*two, again, tokens_);
+        ASSERT_EQ(rows.size(), expected.size());
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            ASSERT_EQ(std::memcmp(rows[i].data(), expected[i].data(), rows[i].size() * sizeof(float)), 0)
+                << percent << " % resident, position " << i << " (seed " << seed() << ")";
+        }
+        // The one model whose slots can lend two layers' worth: each part streams its missing experts anew.
+        if (percent == 95 && GetParam().name == "demo") {
+            EXPECT_GT(two->device()->statistics().all.streamed_bytes, 0u);
+        }
+    }
+}
+
+TEST_P(CudaTest, ASequenceIsSavedFromSeveralGpusAndRestored) {
+    if (layers_ < 2) return;
+    const auto two = gpu_engine(100, expert_cache::Learning::Off, Misses::Cpu, Gpus::Two);
+    Sequence sequence = two->make_sequence();
+    append(*two, sequence, std::span(tokens_).first(40));
+    append(*two, sequence, std::span(tokens_).subspan(40, 60));
+    MemorySink sink;
+    two->save(sequence, sink);
+    MemorySource source(sink.bytes());
+    std::optional<Sequence> restored = two->restore(source);
+    ASSERT_TRUE(restored);
+    ASSERT_NO_FATAL_FAILURE(
+        expect_rows(append(*two, *restored, std::span(tokens_).subspan(100, 20)), 100, "restored"));
+    Sequence fork = sequence.fork();
+    ASSERT_NO_FATAL_FAILURE(
+        expect_rows(append(*two, fork, std::span(tokens_).subspan(100, 20)), 100, "fork"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, CudaTest, testing::ValuesIn(gpu_models()),

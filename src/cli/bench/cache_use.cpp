@@ -26,8 +26,8 @@ CacheUse device_use(engine::DeviceForward& device) {
     const expert_cache::CacheStatistics cache = device.cache()->statistics();
     use.hits = cache.hits;
     use.misses = cache.misses;
-    use.uploaded_bytes = cache.devices.front().uploaded_bytes;
-    use.streamed_bytes = device.statistics().streamed_bytes;
+    for (const expert_cache::DeviceStatistics& one : cache.devices) use.uploaded_bytes += one.uploaded_bytes;
+    use.streamed_bytes = device.statistics().all.streamed_bytes;
     return use;
 }
 

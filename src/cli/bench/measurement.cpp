@@ -74,14 +74,14 @@ struct Repetition {
 Repetition repeat(engine::Engine& engine, const Test& test, std::span<const engine::TokenId> tokens) {
     engine::Sequence sequence = engine.make_sequence();
     const auto depth = static_cast<std::size_t>(test.depth);
-    if (depth > 0) compute(engine, sequence, tokens.first(depth), engine.window(), EachStep::Silent);
+    if (depth > 0) compute(engine, sequence, tokens.first(depth), engine.longest_step(), EachStep::Silent);
 
     const CacheUse before = cache_use(engine);
     const auto start = std::chrono::steady_clock::now();
     const std::uint64_t sum =
         test.generated > 0
             ? compute(engine, sequence, tokens.subspan(depth), 1, EachStep::Logits)
-            : compute(engine, sequence, tokens.subspan(depth), engine.window(), EachStep::Silent);
+            : compute(engine, sequence, tokens.subspan(depth), engine.longest_step(), EachStep::Silent);
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     COTERIE_CHECK(sequence.length() == test.depth + test.tokens());
     return {elapsed.count(), cache_use(engine) - before, sum};

@@ -71,7 +71,10 @@ bench::Setup describe(engine::Engine& engine, const ModelOptions& options) {
         setup.gpus = static_cast<int>(offload->options().fake_devices.size());
         setup.cache_policy = offload->options().policy;
     }
-    if (engine.device() != nullptr) setup.gpu = engine.device()->device_name();
+    if (engine::DeviceForward* forward = engine.device()) {
+        for (int i = 0; i < forward->devices(); ++i)
+            setup.gpu += (i > 0 ? ", " : "") + forward->device_name(i);
+    }
     setup.cache_keys = options.cache_keys;
     setup.cache_values = options.cache_values;
     setup.cost = models::token_cost(engine.model());

@@ -1,7 +1,6 @@
 #include "engine/probe/probe.h"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <fmt/format.h>
 #include <memory>
 #include <string>
@@ -27,23 +26,6 @@ struct Options {
     bool refresh = false;
 };
 
-/// All GPUs, the one that --device names, or none.
-std::vector<DeviceInfo> chosen_gpus(const std::string& flag) {
-    if (flag == "none") return {};
-    const DeviceList list = list_devices();
-    if (flag.empty()) return list.devices;
-    int index = 0;
-    const auto [end, error] = std::from_chars(flag.data(), flag.data() + flag.size(), index);
-    for (const DeviceInfo& device : list.devices) {
-        if (error == std::errc() && end == flag.data() + flag.size() && device.index == index)
-            return {device};
-    }
-    fail(ErrorCode::InvalidArgument,
-         "--device {}: give a number that --list-devices of coterie run prints, or "
-         "none{}{}",
-         flag, list.note.empty() ? "" : "; ", list.note);
-}
-
 std::vector<engine::ExpertShape> shapes_of(const ModelOptions& options) {
     if (options.model.empty()) return {engine::usual_expert()};
     return engine::expert_shapes(*models::build_model(*open_archive(options)));
@@ -61,7 +43,7 @@ void keep(const engine::MachineProfile& profile) {
 
 /// What is kept, or else measured and kept; experts that it lacks are measured in addition.
 engine::MachineProfile profile_for(const Options& options) {
-    const std::vector<DeviceInfo> gpus = chosen_gpus(options.model.device);
+    const std::vector<DeviceInfo> gpus = named_gpus(options.model.gpu.devices, list_devices());
     const std::vector<engine::ExpertShape> shapes = shapes_of(options.model);
     const engine::MachineIdentity machine = machine_of(options.model.threads, gpus);
     auto profile = options.refresh ? std::nullopt : cached_machine_profile(machine);
@@ -99,7 +81,8 @@ void add_probe(CLI::App& root, Action& action) {
         ->envname(environment::kThreads)
         ->check(whole_number(1, 1024))
         ->group(group);
-    command->add_option("--device", options->model.device, "-dev: number of a GPU, or none; default: all")
+    command
+        ->add_option("--device", options->model.gpu.devices, "-dev: numbers of GPUs, or none; default: all")
         ->group(group);
     command->footer(
         "Takes a few seconds the first time; the result is kept, and coterie plan uses it.\n"

@@ -9,24 +9,27 @@
 #include <vector>
 
 #include "engine/forward/expert_pass.h"
+#include "engine/forward/layer_range.h"
 #include "engine/forward/link_share.h"
 #include "engine/forward/step.h"
 #include "expert_cache/cache_options.h"
 #include "expert_cache/expert_cache.h"
 #include "expert_cache/profile.h"
 #include "kv_cache/page_memory.h"
+#include "kv_cache/state_layout.h"
 #include "models/model.h"
 
 namespace coterie::engine {
 
-/// What a forward pass on a device is made for.
+/// What a forward pass on devices is made for.
 struct DeviceForwardOptions {
-    int device = 0;
-    std::uint64_t memory_limit = 0;  ///< bytes of the device; 0: what is free, less a reserve
-    std::int64_t max_tokens = 512;   ///< of a step
-    std::int64_t context = 4096;     ///< positions of all sequences together
-    std::uint64_t page_bytes = 0;    ///< of the KV cache
-    std::uint64_t pages = 0;         ///< of the KV cache; they are taken from the same memory
+    std::vector<int> devices = {0};            ///< each runs some of the layers, in this order
+    std::vector<double> split;                 ///< [devices]: parts of the layers; empty: by their memory
+    std::vector<std::uint64_t> memory_limits;  ///< [devices], bytes; 0 or empty: what is free, less a reserve
+    std::int64_t max_tokens = 512;             ///< that a device works on at a time
+    std::int64_t context = 4096;               ///< positions of all sequences together
+    const StateLayout* layout = nullptr;       ///< of the KV cache; outlives the pass
+    std::uint64_t pages = 0;                   ///< of the KV cache; they are taken from the same memory
 
     /// The files' bytes, where they are this program's own memory and may be pinned; else empty.
     std::vector<std::span<const std::byte>> host_memory;
@@ -40,42 +43,53 @@ struct DeviceForwardOptions {
 
 /// Where a device's memory went.
 struct DeviceMemoryUse {
+    LayerRange layers;                  ///< that it runs
     std::uint64_t dense_bytes = 0;      ///< weights that every token needs
     std::uint64_t state_bytes = 0;      ///< KV cache
     std::uint64_t workspace_bytes = 0;  ///< of steps
     std::uint64_t slot_bytes = 0;       ///< experts
 };
 
-/// Counts since the start.
-struct DeviceForwardStatistics {
-    std::uint64_t steps = 0;
-    std::uint64_t routed = 0;  ///< (token, layer, expert) uses
-    std::uint64_t missed = 0;  ///< of them, computed by the CPU
+/// Counts of one device since the start.
+struct DeviceCounts {
+    std::uint64_t missed = 0;  ///< (token, layer, expert) uses that the CPU computed
     std::uint64_t layers_with_misses = 0;
     double cpu_seconds = 0;            ///< that the CPU took for them
     double posting_seconds = 0;        ///< of the device, to hand layers over ...
     double waiting_seconds = 0;        ///< ... to wait for the CPU when it had done its own part ...
     double reading_seconds = 0;        ///< ... and to read what the CPU had computed
-    double step_seconds = 0;           ///< of all steps of at most 8 tokens, from launch to end
-    double host_seconds = 0;           ///< beside that, before and after
     std::uint64_t streamed_bytes = 0;  ///< of prompts' experts, over the link
+
+    DeviceCounts& operator+=(const DeviceCounts& other);
 };
 
-/// Whole steps of a model on one device: dense weights and the KV cache live there, experts in its cache, and
-/// what the cache lacks the CPU computes beside it. Results are those of `CpuOps`, bit for bit.
+/// Counts since the start.
+struct DeviceForwardStatistics {
+    DeviceCounts all;                   ///< of all devices
+    std::vector<DeviceCounts> devices;  ///< of each
+    double step_seconds = 0;            ///< of all steps of at most 8 tokens, from launch to end
+    double host_seconds = 0;            ///< beside that, before and after
+};
+
+/// Whole steps of a model on devices, each of which runs some of the layers: their dense weights and keys and
+/// values live there, their experts in its part of the cache, and what the cache lacks the CPU computes
+/// beside it. Results are those of `CpuOps`, bit for bit, but for whole cells of prompts
+/// (docs/adr/0008-prompt-cells.md).
 class DeviceForward {
   public:
     virtual ~DeviceForward() = default;
 
-    /// Memory of the device for `options.pages` pages of the KV cache; once.
+    /// Memory of the devices for `options.pages` pages of the KV cache; once.
     virtual std::unique_ptr<PageMemory> take_pages() = 0;
+    /// Of any number of tokens; with several devices, parts of them are on all devices at once.
     virtual void step(const Step& step) = 0;
 
     virtual expert_cache::ExpertCache* cache() = 0;  ///< null for a model without routed experts
-    virtual DeviceMemoryUse memory_use() const = 0;
+    virtual int devices() const = 0;
+    virtual DeviceMemoryUse memory_use(int device) const = 0;
+    virtual std::string device_name(int device) const = 0;
     virtual DeviceForwardStatistics statistics() = 0;
-    virtual std::string device_name() const = 0;
-    /// Whether the device reads experts from RAM without a copy in between.
+    /// Whether the devices read experts from RAM without a copy in between.
     virtual bool reads_host_memory() const = 0;
 };
 

@@ -5,8 +5,11 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "base/function_ref.h"
 #include "base/thread_pool.h"
+#include "base/worker_share.h"
 #include "engine/forward/activation_store.h"
+#include "engine/forward/split_groups.h"
 #include "kernels/cpu/kernels.h"
 #include "models/layer_ops.h"
 
@@ -67,6 +70,11 @@ void combine_outputs(ThreadPool& pool, const cpu::KernelTable& kernels, const Ex
 /// Before the barrier a task is 32 rows of gate and up of one expert: one activation group of the result,
 /// which the task quantises itself. After it a task is a strip of output columns over all experts, so that
 /// the task can also add the outputs up and no second barrier is needed.
+///
+/// A few experts of one token (a decode step's misses) have too few such tasks for many workers: 24 tasks of
+/// 32 rows keep 16 workers busy for the time of 32. There each worker gets one equal stretch of every matrix
+/// instead, known ahead, so that its memory stream goes on while it waits at the barrier. Results do not
+/// depend on it: a row is a row.
 class ExpertPass {
   public:
     /// Room for steps of `max_tokens` rows with `max_assignments` (token, expert) pairs, whose intermediate
@@ -96,12 +104,24 @@ class ExpertPass {
         AlignedBuffer<float> up;      ///< [max_tokens][32]
         AlignedBuffer<float> output;  ///< [assignments][strip]
     };
+    /// down(scratch, first column, columns)
+    using DownStrip = FunctionRef<void(Scratch&, std::int64_t, std::int64_t)>;
+
     std::int64_t place_rows(const ExpertPlan& plan, std::span<const ExpertJob> jobs,
                             std::span<const ActivationRow> inputs);
+    void two_phases(const cpu::KernelTable& kernels, std::span<const ExpertJob> jobs, std::int64_t strips,
+                    std::int64_t columns, std::int64_t output_width, DownStrip down);
+    bool goes_in_shares(std::span<const ExpertJob> jobs, std::int64_t strips) const;
+    void run_share(const cpu::KernelTable& kernels, std::span<const ExpertJob> jobs, int worker,
+                   std::int64_t output_width, DownStrip down);
+    void gate_up_share(const cpu::KernelTable& kernels, const ExpertJob& job, std::int64_t first_group,
+                       const IndexRange& rows);
     void gate_up(const cpu::KernelTable& kernels, std::span<const ExpertJob> jobs, std::int64_t strips,
                  Scratch& scratch);
     void gate_up_strip(const cpu::KernelTable& kernels, const ExpertJob& job, std::int64_t first_group,
                        std::int64_t strip, Scratch& scratch);
+    void finish_group(const cpu::KernelTable& kernels, const ExpertJob& job, float* gate, const float* up,
+                      std::int64_t rows, std::int64_t group);
     void down_strip(const cpu::KernelTable& kernels, const ExpertPlan& plan, std::int64_t begin,
                     std::int64_t count, float* out, std::int64_t out_stride, std::int64_t rows,
                     Scratch& scratch);
@@ -117,6 +137,7 @@ class ExpertPass {
     std::vector<std::int64_t> first_strip_;   ///< [jobs + 1]: prefix sums of gate/up strips
     std::vector<std::int64_t> first_group_;   ///< [jobs]: where the job's intermediate rows start
     std::vector<Scratch> scratch_;            ///< [workers]
+    SplitGroups split_;
     TaskQueue gate_up_queue_;
     TaskQueue down_queue_;
 };

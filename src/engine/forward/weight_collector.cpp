@@ -57,7 +57,8 @@ class Collector final : public models::LayerOps {
         if (ffn.shared) add_ffn(*ffn.shared);
         if (ffn.shared_gate) add_matrix(*ffn.shared_gate);
     }
-    void layer_done(int, Value) override {
+    void layer_done(int layer, Value) override {
+        list.experts.resize(static_cast<std::size_t>(layer));
         list.experts.push_back(current_);
         current_ = nullptr;
     }
@@ -88,9 +89,22 @@ class Collector final : public models::LayerOps {
 }  // namespace
 
 WeightList collect_weights(const models::Model& model) {
+    return collect_weights(model, {0, static_cast<int>(model.layers.size())});
+}
+
+WeightList collect_weights(const models::Model& model, LayerRange layers) {
     Collector collector;
-    model.forward(collector);
+    RangeOps range(collector, layers, static_cast<int>(model.layers.size()));
+    model.forward(range);
+    collector.list.experts.resize(model.layers.size());
     return std::move(collector.list);
+}
+
+std::uint64_t total_bytes(const WeightList& list) {
+    std::uint64_t bytes = 0;
+    for (const models::Matrix* matrix : list.matrices) bytes += static_cast<std::uint64_t>(matrix->bytes());
+    for (const models::Vector* vector : list.vectors) bytes += vector->size() * sizeof(float);
+    return bytes;
 }
 
 std::string unsupported_on_device(const models::Model& model) { return collect_weights(model).unsupported; }

@@ -19,12 +19,13 @@ std::size_t slot_limit(std::span<const LayerShape> layers) {
     return slots;
 }
 
-/// Slots of each layer for equal parts of `bytes`.
+/// Slots of each of the device's own layers, but those that stay on the host, for equal parts of `bytes`.
 std::vector<std::int32_t> equal_shares(const DeviceCache& device, std::span<const LayerShape> layers,
-                                       std::uint64_t bytes) {
+                                       CacheOptions::Layers own, std::uint64_t bytes) {
     std::vector<Share> shares;
     for (std::int32_t l = 0; l < device.slots.layers(); ++l) {
-        const std::int32_t experts = layers[static_cast<std::size_t>(l)].experts;
+        const bool here = l >= own.begin && l < own.end;
+        const std::int32_t experts = here ? layers[static_cast<std::size_t>(l)].experts : 0;
         shares.push_back({.weight = experts > 0 ? 1.0 : 0.0,
                           .slot_bytes = device.slots.slot_bytes(l),
                           .capacity = experts});
@@ -88,6 +89,7 @@ CacheState::CacheState(const std::vector<Device*>& given, std::vector<LayerShape
       doomed(layers),
       considered(layers) {
     COTERIE_CHECK(given.size() < 255);
+    COTERIE_CHECK(options.layers.empty() || options.layers.size() == given.size());
     COTERIE_CHECK(options.slots.size() == given.size() || options.bytes.size() == given.size());
     if (!options.host_places.empty()) {
         host = std::make_unique<HostStore>(layers, options.host_places, given.empty() ? nullptr : given[0]);
@@ -96,8 +98,9 @@ CacheState::CacheState(const std::vector<Device*>& given, std::vector<LayerShape
         devices.push_back(std::make_unique<DeviceCache>(*given[d], static_cast<std::int32_t>(d), layers,
                                                         clock, reading, options.uploads));
         DeviceCache& device = *devices.back();
-        device.wanted =
-            options.slots.empty() ? equal_shares(device, layers, options.bytes[d]) : options.slots[d];
+        device.wanted = options.slots.empty()
+                            ? equal_shares(device, layers, layers_of(device), options.bytes[d])
+                            : options.slots[d];
         COTERIE_CHECK(device.wanted.size() == layers.size());
         if (host) device.returns.resize(kReturns);
         for (Return& back : device.returns) back.done = given[d]->create_event();
@@ -120,6 +123,14 @@ CacheState::CacheState(const std::vector<Device*>& given, std::vector<LayerShape
     for (std::int32_t i = 0; i < StepEpochs::kSteps; ++i) {
         logs.emplace_back(layers, devices.size(), static_cast<std::size_t>(options.logged_uses));
     }
+}
+
+CacheOptions::Layers CacheState::layers_of(const DeviceCache& device) const {
+    const auto d = static_cast<std::size_t>(device.device_number);
+    CacheOptions::Layers own =
+        options.layers.empty() ? CacheOptions::Layers{0, layer_count()} : options.layers[d];
+    own.begin = std::max(own.begin, options.first_layer);
+    return own;
 }
 
 HostExpert CacheState::bytes_of(ExpertKey key) const {

@@ -104,6 +104,8 @@ struct CacheState {
     }
     /// Where an expert's bytes stand in RAM: its place, or the model's file.
     HostExpert bytes_of(ExpertKey key) const;
+    /// Whose experts a device may hold.
+    CacheOptions::Layers layers_of(const DeviceCache& device) const;
     /// After slots were added or taken away, or a device went out or came
     /// back.
     void set_fill_limits();

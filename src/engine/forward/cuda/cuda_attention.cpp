@@ -11,10 +11,10 @@ cuda::CachePages CudaOps::cache_of(int layer) const {
     const auto& types = std::get<KeyValueLayer>(layout_->layer(layer));
     const PagePart& keys = layout_->keys(layer);
     const PagePart& values = layout_->values(layer);
-    return {.base = pages_,
-            .page_bytes = layout_->page_bytes(),
-            .keys = {keys.offset, keys.row_bytes, keys.head_bytes, types.key_type},
-            .values = {values.offset, values.row_bytes, values.head_bytes, types.value_type}};
+    return {.base = pages_.pages,
+            .page_bytes = pages_.bytes,
+            .keys = {keys.offset - pages_.first, keys.row_bytes, keys.head_bytes, types.key_type},
+            .values = {values.offset - pages_.first, values.row_bytes, values.head_bytes, types.value_type}};
 }
 
 /// Full cells on tensor cores where heads and cache allow it, all other rows by the law.

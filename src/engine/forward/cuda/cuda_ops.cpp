@@ -54,9 +54,7 @@ CudaOps::CudaOps(const Parts& parts, DeviceArena& arena, std::int64_t max_tokens
     }
     const std::int64_t pairs = max_tokens * most_used(list);
     if (pairs > 0) {
-        expert_hidden_ = take_buffer(arena, 2 * pairs, list.widest_expert);
-        expert_row_stride_ = padded(model.config.embedding);
-        expert_rows_ = arena.take<float>(pairs * expert_row_stride_);
+        take_expert_rows(arena, pairs);
         shared_rows_ = arena.take<float>(max_tokens * expert_row_stride_);
         shared_gates_ = arena.take<float>(max_tokens);
         router_stride_ = padded(most_experts(list));
@@ -90,14 +88,38 @@ CudaOps::CudaOps(const Parts& parts, DeviceArena& arena, std::int64_t max_tokens
 }
 
 CudaOps::Buffer CudaOps::take_buffer(DeviceArena& arena, std::int64_t rows, std::int64_t width) const {
+    return take_buffer(arena, rows, width, arena.take<float>(rows * padded(width)));
+}
+
+CudaOps::Buffer CudaOps::take_buffer(DeviceArena& arena, std::int64_t rows, std::int64_t width,
+                                     float* data) const {
     Buffer result;
     result.width = width;
     result.stride = padded(width);
-    result.data = arena.take<float>(rows * result.stride);
+    result.data = data;
     const std::int64_t groups = stored_groups(width);
     auto* memory = arena.take<std::byte>(cuda::ActivationBuffer::bytes(rows, groups));
     result.quantised = cuda::ActivationBuffer::in(memory, rows, groups);
     return result;
+}
+
+/// Gate and up are dead once they are quantised. So where every down matrix reads that form, its outputs take
+/// their place.
+void CudaOps::take_expert_rows(DeviceArena& arena, std::int64_t pairs) {
+    const WeightList& list = parts_.list;
+    const bool some_reads_values = std::any_of(
+        list.experts.begin(), list.experts.end(),
+        [](const models::MoeFfn* ffn) { return ffn != nullptr && !quantised(ffn->down.type); });
+    expert_row_stride_ = padded(parts_.model.config.embedding);
+    const std::int64_t hidden = 2 * pairs * padded(list.widest_expert);
+    const std::int64_t rows = pairs * expert_row_stride_;
+    if (some_reads_values) {
+        expert_hidden_ = take_buffer(arena, pairs, list.widest_expert, arena.take<float>(hidden));
+        expert_rows_ = arena.take<float>(rows);
+    } else {
+        expert_rows_ = arena.take<float>(std::max(hidden, rows));
+        expert_hidden_ = take_buffer(arena, pairs, list.widest_expert, expert_rows_);
+    }
 }
 
 /// Room for tiles of either width.
@@ -110,9 +132,9 @@ void CudaOps::take_sorted(DeviceArena& arena, std::int64_t pairs, std::int64_t e
     sorted_.tile_count = arena.take<std::int32_t>(1);
 }
 
-void CudaOps::set_state(const StateLayout& layout, std::byte* pages) {
+void CudaOps::set_state(const StateLayout& layout, const PagePiece& piece) {
     layout_ = &layout;
-    pages_ = pages;
+    pages_ = piece;
 }
 
 void CudaOps::begin(const StepView& view) {
@@ -120,6 +142,7 @@ void CudaOps::begin(const StepView& view) {
     pending_add_.reset();
     pending_norm_.reset();
     buffer(parts_.model.residual).data = residual_home_;
+    buffer(parts_.model.residual).quantised_now = false;
     std::fill(head_work_.begin(), head_work_.end(), HeadWork{});
 }
 
@@ -130,16 +153,26 @@ void CudaOps::queue_begin() {
 
 void CudaOps::queue_finish() {
     const std::int64_t used = most_used(parts_.list);
-    cuda::finish_step({.layers = static_cast<std::int32_t>(parts_.list.experts.size()),
-                       .pairs = static_cast<std::int32_t>(view_.tokens * used),
-                       .layer_pairs = max_tokens_ * used,
-                       .counters = counters(),
-                       .mailbox = parts_.mailbox.view()},
-                      handle());
+    const std::int64_t first = parts_.layers.begin * max_tokens_ * used;
+    cuda::FinishArgs args{.layers = parts_.layers.size(),
+                          .pairs = static_cast<std::int32_t>(view_.tokens * used),
+                          .layer_pairs = max_tokens_ * used,
+                          .counters = counters(),
+                          .mailbox = parts_.mailbox.view()};
+    args.counters.experts += first;
+    args.counters.weights += first;
+    args.mailbox.experts += first;
+    args.mailbox.weights += first;
+    cuda::finish_step(args, handle());
+}
+
+const float* CudaOps::queue_residual() {
+    flush();
+    return residual();
 }
 
 /// The step's block has brought the rows already.
-void CudaOps::embed(const Matrix&, Value out) { buffer(out).quantised_now = false; }
+void CudaOps::embed(const Matrix&, Value) {}
 
 void CudaOps::settle(Value value) {
     HeadWork& work = head_work(value);

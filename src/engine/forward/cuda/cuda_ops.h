@@ -40,12 +40,19 @@ class CudaOps final : public models::LayerOps {
         const HostMailbox& mailbox;
         const ResidentTable& residents;
         const LinkPath& link;
+        LayerRange layers;  ///< whose operations come
     };
     CudaOps(const Parts& parts, DeviceArena& arena, std::int64_t max_tokens, std::int64_t logits_rows,
             std::int64_t context);
 
-    /// Where the layers' keys and values lie.
-    void set_state(const StateLayout& layout, std::byte* pages);
+    /// Where the layers' keys and values lie: `first` on of every page of the layout is on the device, from
+    /// `pages` on, `bytes` of each.
+    struct PagePiece {
+        std::byte* pages = nullptr;
+        std::uint64_t first = 0;
+        std::uint64_t bytes = 0;
+    };
+    void set_state(const StateLayout& layout, const PagePiece& piece);
 
     /// What the following operations work on.
     struct StepView {
@@ -64,6 +71,8 @@ class CudaOps final : public models::LayerOps {
 
     /// Where the residual stream is at this point of what was queued: norms that add to it move it.
     float* residual() { return row_of(parts_.model.residual); }
+    /// The residual stream with everything added that was to be added.
+    const float* queue_residual();
     std::int64_t residual_stride() const { return stride(parts_.model.residual); }
     /// Rows [first, first + count) of those that want logits: from the residual stream to `logits_buffer`.
     void queue_logits(std::int64_t first, std::int64_t count);
@@ -125,6 +134,8 @@ class CudaOps final : public models::LayerOps {
     };
 
     Buffer take_buffer(DeviceArena& arena, std::int64_t rows, std::int64_t width) const;
+    Buffer take_buffer(DeviceArena& arena, std::int64_t rows, std::int64_t width, float* data) const;
+    void take_expert_rows(DeviceArena& arena, std::int64_t pairs);
     void take_sorted(DeviceArena& arena, std::int64_t pairs, std::int64_t experts);
     Buffer& buffer(models::Value value) { return values_[static_cast<std::size_t>(value.index)]; }
     HeadWork& head_work(models::Value value) { return head_work_[static_cast<std::size_t>(value.index)]; }
@@ -187,7 +198,7 @@ class CudaOps final : public models::LayerOps {
     const std::int64_t logits_rows_;
     StepView view_{};
     const StateLayout* layout_ = nullptr;
-    std::byte* pages_ = nullptr;
+    PagePiece pages_;
     std::function<void(int)> before_experts_;
     std::function<void(int)> after_experts_;
 

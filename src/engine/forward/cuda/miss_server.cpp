@@ -5,25 +5,13 @@
 #include <chrono>
 #include <limits>
 #include <optional>
-#include <thread>
 
 #include "base/error.h"
-
-#if defined(__x86_64__)
-#include <immintrin.h>
-#endif
 
 namespace coterie::engine {
 namespace {
 
 constexpr int kTimedExperts = 15;
-constexpr int kPollsPerCheck = 1 << 14;
-
-void pause() {
-#if defined(__x86_64__)
-    _mm_pause();
-#endif
-}
 
 }  // namespace
 
@@ -51,28 +39,23 @@ MissServer::MissServer(const WeightList& list, const HostMailbox& mailbox, const
     plan_.per_token = 0;
 }
 
-void MissServer::serve(std::uint64_t number, std::int64_t tokens, expert_cache::ExpertCache* cache,
-                       const std::function<void()>& check, DeviceForwardStatistics& statistics) {
+bool MissServer::serve(std::uint64_t number, std::int64_t tokens, expert_cache::ExpertCache* cache,
+                       DeviceCounts& counts) {
     const cuda::Mailbox& mailbox = mailbox_.view();
-    const ThreadPool::Awake awake(pass_.pool());
-    for (int polls = 1;; ++polls) {
-        const std::uint64_t request = *mailbox.request;
-        if (request > answered_) {
-            std::atomic_thread_fence(std::memory_order_acquire);
-            answer(static_cast<int>(request % cuda::kEpochsPerStep) - 1, tokens, cache, statistics);
-            std::atomic_thread_fence(std::memory_order_release);
-            *mailbox.reply = answered_ = request;
-            continue;
-        }
-        if (*mailbox.done >= number) break;
-        if (polls % kPollsPerCheck == 0) check();
-        pause();
+    if (const std::uint64_t request = *mailbox.request; request > answered_) {
+        std::atomic_thread_fence(std::memory_order_acquire);
+        answer(static_cast<int>(request % cuda::kEpochsPerStep) - 1, tokens, cache, counts);
+        std::atomic_thread_fence(std::memory_order_release);
+        *mailbox.reply = answered_ = request;
+        return false;
     }
+    if (*mailbox.done < number) return false;
     std::atomic_thread_fence(std::memory_order_acquire);
     if (*mailbox.failed / cuda::kEpochsPerStep == number) {
         fail(ErrorCode::Internal,
              "the CPU did not answer the GPU within a second; the machine may be overloaded");
     }
+    return true;
 }
 
 double MissServer::seconds_per_expert(int layer) {
@@ -102,19 +85,19 @@ void MissServer::recover() {
 }
 
 void MissServer::answer(int layer, std::int64_t tokens, expert_cache::ExpertCache* cache,
-                        DeviceForwardStatistics& statistics) {
+                        DeviceCounts& counts) {
     const auto start = std::chrono::steady_clock::now();
     plan(layer, tokens);
     const models::MoeFfn& ffn = *list_.experts[static_cast<std::size_t>(layer)];
     for (std::int64_t t = 0; t < tokens; ++t)
         inputs_[static_cast<std::size_t>(t)] = mailbox_.input(t, ffn.gate.columns);
-    statistics.missed += plan_.tokens.size();
-    ++statistics.layers_with_misses;
+    counts.missed += plan_.tokens.size();
+    ++counts.layers_with_misses;
     std::optional<expert_cache::CpuReading::Scope> reading;
     if (cache != nullptr) reading.emplace(cache->cpu_reading());
     pass_.compute(cpu::kernels(), plan_, plan_.jobs, {inputs_.data(), static_cast<std::size_t>(tokens)},
                   mailbox_.view().outputs, width_);
-    statistics.cpu_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    counts.cpu_seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 /// The pairs that the device left to the host: `kernels/cuda/route.cu`'s choice.

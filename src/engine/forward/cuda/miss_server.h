@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <vector>
 
@@ -22,10 +21,11 @@ class MissServer {
     MissServer(const WeightList& list, const HostMailbox& mailbox, const ResidentTable& residents,
                const LinkPath& link, ExpertPass& pass, std::int64_t max_tokens, std::int64_t width);
 
-    /// Returns when the device has finished step `number` of `tokens` rows. `check` is called now and then
-    /// and throws where the device has failed. Throws Internal where an answer came too late.
-    void serve(std::uint64_t number, std::int64_t tokens, expert_cache::ExpertCache* cache,
-               const std::function<void()>& check, DeviceForwardStatistics& statistics);
+    /// Computes what the device asks for at this moment, if anything. True once it has finished step `number`
+    /// of `tokens` rows. Throws Internal where an answer came too late. To be called without a pause, with
+    /// the pool awake.
+    bool serve(std::uint64_t number, std::int64_t tokens, expert_cache::ExpertCache* cache,
+               DeviceCounts& counts);
     /// Times one expert of one token; of a layer's, on an idle machine.
     double seconds_per_expert(int layer);
     /// Lets a device that waits go on, with wrong results, so that it can be drained; then `recover`.
@@ -33,8 +33,7 @@ class MissServer {
     void recover();
 
   private:
-    void answer(int layer, std::int64_t tokens, expert_cache::ExpertCache* cache,
-                DeviceForwardStatistics& statistics);
+    void answer(int layer, std::int64_t tokens, expert_cache::ExpertCache* cache, DeviceCounts& counts);
     void plan(int layer, std::int64_t tokens);
     void mark_handed(int layer, std::span<const std::int32_t> experts, std::span<const std::uint64_t> slots,
                      std::int64_t tokens);

@@ -28,22 +28,22 @@ std::span<std::uint64_t> ResidentTable::edit(int layer) {
     return row(layer);
 }
 
-void ResidentTable::refresh(const expert_cache::ExpertCache& cache, Stream& stream) {
+void ResidentTable::refresh(const expert_cache::ExpertCache& cache, std::int32_t index, Stream& stream) {
     const std::uint32_t version = cache.version();
     if (fresh_ && version == version_) return;
     complete_ = true;
     for (int layer = 0; layer + 1 < static_cast<int>(first_.size()); ++layer) {
         if (row(layer).empty()) continue;
-        cache.residents(0, layer, row(layer));
+        cache.residents(index, layer, row(layer));
         complete_ = complete_ && std::find(row(layer).begin(), row(layer).end(), 0u) == row(layer).end();
     }
-    stream.copy_to_device(device_address(device_), host_->span());
+    send(stream);
     version_ = version;
     fresh_ = true;
 }
 
-void ResidentTable::send_layer(int layer, Stream& stream) {
-    stream.copy_to_device(device_address(this->layer(layer)), std::as_bytes(row(layer)));
+void ResidentTable::send(Stream& stream) const {
+    stream.copy_to_device(device_address(device_), host_->span());
 }
 
 }  // namespace coterie::engine

@@ -16,13 +16,14 @@ class ResidentTable {
   public:
     ResidentTable(CudaDevice& device, DeviceArena& arena, const WeightList& list);
 
-    /// Queues the copy where the cache's table has changed.
-    void refresh(const expert_cache::ExpertCache& cache, Stream& stream);
+    /// Queues the copy where the cache's table of its device `index` has changed.
+    void refresh(const expert_cache::ExpertCache& cache, std::int32_t index, Stream& stream);
     /// Whether the device held every expert when the table was last refreshed.
     bool complete() const { return complete_; }
-    /// Names other addresses for one layer, for this step only: what a prompt streams.
+    /// [experts]: for other addresses of one layer, for this step only: what a prompt streams. Then `send`.
     std::span<std::uint64_t> edit(int layer);
-    void send_layer(int layer, Stream& stream);
+    /// Queues the copy of the whole table.
+    void send(Stream& stream) const;
     void forget() { fresh_ = false; }
 
     /// [experts], on the device.

@@ -32,8 +32,7 @@ StepBlock::StepBlock(CudaDevice& device, DeviceArena& arena, Shape shape) : shap
     device_ = arena.take<std::byte>(static_cast<std::int64_t>(embeddings_));
 }
 
-void StepBlock::write(const Step& step, std::uint64_t number, const models::Matrix& token_embedding,
-                      RopeTables& ropes) {
+void StepBlock::write(const Step& step, std::uint64_t number, RopeTables& ropes) {
     if (static_cast<std::int64_t>(step.slices.size()) > shape_.sequences) {
         fail(ErrorCode::InvalidArgument, "a step of {} sequences; at most {} run at once on a GPU",
              step.slices.size(), shape_.sequences);
@@ -65,11 +64,14 @@ void StepBlock::write(const Step& step, std::uint64_t number, const models::Matr
         std::copy_n(table.sines, count,
                     target + shape_.tokens * static_cast<std::int64_t>(rope->frequencies.size()));
     }
-    for (std::int64_t t = 0; t < tokens; ++t) {
-        const std::int64_t token = step.tokens[static_cast<std::size_t>(t)];
+}
+
+void StepBlock::write_embeddings(const Step& step, const models::Matrix& token_embedding) {
+    float* row = on_host<float>(embeddings_);
+    for (const std::int64_t token : step.tokens) {
         traits(token_embedding.type)
-            .decode(token_embedding.data + token * token_embedding.row_bytes, token_embedding.columns,
-                    on_host<float>(embeddings_) + t * shape_.embedding_stride);
+            .decode(token_embedding.data + token * token_embedding.row_bytes, token_embedding.columns, row);
+        row += shape_.embedding_stride;
     }
 }
 
@@ -83,8 +85,11 @@ void StepBlock::mark_cells(const StepSlice& slice) {
     }
 }
 
-void StepBlock::send(Stream& stream, std::int64_t tokens, float* residual) const {
+void StepBlock::send(Stream& stream) const {
     stream.copy_to_device(device_address(device_), host_->span().first(embeddings_));
+}
+
+void StepBlock::send_embeddings(Stream& stream, std::int64_t tokens, float* residual) const {
     const auto bytes = static_cast<std::size_t>(tokens * shape_.embedding_stride) * sizeof(float);
     stream.copy_to_device(device_address(residual), host_->span().subspan(embeddings_, bytes));
 }

@@ -22,7 +22,9 @@ namespace coterie::engine {
 ///     in_cells       [tokens]                           whether a row is in one
 ///     pages          [sequences][page_stride]           numbers in the pool
 ///     ropes          per rope: cosines, sines           [tokens][pairs] each
-///     embeddings     [tokens][stride]                   goes to the residual stream in a copy of its own
+///     embeddings     [tokens][stride]                   goes to the residual stream in a copy of its own,
+///     where
+///                                                       the layers are a model's first
 class StepBlock {
   public:
     struct Shape {
@@ -35,10 +37,12 @@ class StepBlock {
     StepBlock(CudaDevice& device, DeviceArena& arena, Shape shape);
 
     /// Fills the host's side. Throws InvalidArgument where the step has more sequences than the shape.
-    void write(const Step& step, std::uint64_t number, const models::Matrix& token_embedding,
-               RopeTables& ropes);
-    /// Queues the copies: the block's, and the embeddings of `tokens` tokens to `residual`.
-    void send(Stream& stream, std::int64_t tokens, float* residual) const;
+    void write(const Step& step, std::uint64_t number, RopeTables& ropes);
+    void write_embeddings(const Step& step, const models::Matrix& token_embedding);
+    /// Queues the block's copy.
+    void send(Stream& stream) const;
+    /// Queues the copy of the embeddings of `tokens` tokens to `residual`.
+    void send_embeddings(Stream& stream, std::int64_t tokens, float* residual) const;
 
     const std::uint64_t* number() const { return on_device<std::uint64_t>(0); }
     cuda::TokenPlaces places() const {

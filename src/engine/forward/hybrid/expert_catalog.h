@@ -46,6 +46,7 @@ class ExpertCatalog {
     expert_cache::HostExpert source(expert_cache::ExpertKey key) const;
     /// Whether the bytes stand in memory that devices read directly.
     void set_host_memory(expert_cache::HostMemory memory) { host_memory_ = memory; }
+    expert_cache::HostMemory host_memory() const { return host_memory_; }
 
   private:
     void add(int layer, const models::MoeFfn& ffn);

@@ -32,10 +32,12 @@ template <typename Type, typename Shape>
 struct __align__(16) Slab {
     std::uint8_t codes[Shape::kRows][kSlabBytes];
     std::uint8_t quants[Shape::kTokens][kSlabBytes];
-    RowTerm<Type::kForm> rows[kSlabGroups][Shape::kRows];
-    float2 tokens[kSlabGroups][Shape::kTokens];  ///< scale, scaled sum
+    /// Four threads write a row's or a token's four groups, which so many bytes more keep apart in the banks.
+    static constexpr int kPad = 4;
+    RowTerm<Type::kForm> rows[kSlabGroups][Shape::kRows + kPad];
+    float2 tokens[kSlabGroups][Shape::kTokens + kPad];  ///< scale, scaled sum
     short2 half_sums[Type::kForm == Form::HalfMinima ? kSlabGroups : 1]
-                    [Type::kForm == Form::HalfMinima ? Shape::kTokens : 2];
+                    [Type::kForm == Form::HalfMinima ? Shape::kTokens + kPad : 2];
 };
 
 template <typename Type, typename Shape>
@@ -75,12 +77,12 @@ class Tile {
         for (unsigned s = 0; s < slabs; ++s) {
             await_copies();
             __syncthreads();
-            // The next slab's weights are on their way while this one is multiplied.
+            // The next slab's weights are on their way to the first-level cache while this one is multiplied.
             const bool more = s + 1 < slabs;
-            Fetched next;
+            Touched next{};
             if (more) {
                 bring_tokens(s + 1, memory_.slabs[(s + 1) & 1]);
-                next = fetch_rows(s + 1);
+                next = touch_rows(s + 1);
             }
             const unsigned left = rows_.groups - s * kSlabGroups;
             if (tokens_ > 0) {
@@ -90,7 +92,8 @@ class Tile {
                     add_slab<false>(memory_.slabs[s & 1], kSlabGroups);
                 }
             }
-            if (more) store_rows(next, s + 1);
+            next.keep();
+            if (more) store_rows(fetch_rows(s + 1), s + 1);
         }
     }
 
@@ -121,6 +124,24 @@ class Tile {
     static constexpr int kCodeStep = kTileThreads / 8;
     static constexpr int kScaleStep = kTileThreads / kSlabGroups;
     static_assert(Shape::kRows % kCodeStep == 0 && Shape::kRows % kScaleStep == 0);
+    static_assert(Shape::kTokens % kCodeStep == 0);
+
+    /// What a slab's groups of a row lie in: whole blocks.
+    static constexpr int kSlabBlockBytes =
+        Type::kBlockBytes * (Type::kGroups < kSlabGroups ? kSlabGroups / Type::kGroups : 1);
+    static constexpr int kSectorBytes = 32;
+    static constexpr int kTouches = (kSlabBlockBytes + 4 * kSectorBytes - 1) / (4 * kSectorBytes);
+
+    /// Words that were read for their sectors' sake. They must not be waited for before `keep`.
+    struct Touched {
+        std::uint32_t words[Shape::kRows / kScaleStep][kTouches];
+        __device__ __forceinline__ void keep() const {
+#pragma unroll
+            for (const auto& row : words)
+#pragma unroll
+                for (const std::uint32_t word : row) asm volatile("" ::"r"(word));
+        }
+    };
 
     /// A thread's share of a slab's weights: eight threads a row, one a piece; then four, one a group.
     struct Fetched {
@@ -135,14 +156,18 @@ class Tile {
         const unsigned first_group = slab * kSlabGroups;
         const int piece = thread % 8;
 #pragma unroll
-        for (int token = thread / 8; token < Shape::kTokens; token += kTileThreads / 8) {
+        for (int i = 0; i < Shape::kTokens / kCodeStep; ++i) {
+            const int token = thread / 8 + i * kCodeStep;
             const std::size_t group = memory_.inputs[token] + first_group;
             copy_to_shared<16>(&to.quants[token][place_of(token, piece)],
                                x_.quants + 32 * group + 16 * piece);
         }
         const int g = thread % kSlabGroups;
+        constexpr int kSteps = (Shape::kTokens + kScaleStep - 1) / kScaleStep;
 #pragma unroll
-        for (int token = thread / kSlabGroups; token < Shape::kTokens; token += kTileThreads / kSlabGroups) {
+        for (int i = 0; i < kSteps; ++i) {
+            const int token = thread / kSlabGroups + i * kScaleStep;
+            if (Shape::kTokens % kScaleStep != 0 && token >= Shape::kTokens) break;
             const std::size_t group = memory_.inputs[token] + first_group + static_cast<unsigned>(g);
             copy_to_shared<8>(&to.tokens[g][token], x_.scales + 2 * group);
             if constexpr (kForm == Form::HalfMinima)
@@ -153,6 +178,26 @@ class Tile {
     /// Where the block of a group stands in the tile's row `row`.
     __device__ const std::uint8_t* block_of(int row, unsigned group) const {
         return rows_.weights + row * rows_.row_bytes + group / Type::kGroups * Type::kBlockBytes;
+    }
+
+    /// Four threads a row, one a sector of its blocks.
+    __device__ __forceinline__ Touched touch_rows(unsigned slab) const {
+        Touched touched;
+        const unsigned group = min(slab * kSlabGroups, rows_.groups - 1);
+#pragma unroll
+        for (int i = 0; i < Shape::kRows / kScaleStep; ++i) {
+            const int row = min(static_cast<int>(threadIdx.x) / 4 + i * kScaleStep, rows_.count - 1);
+            const std::uint8_t* blocks = block_of(row, group);
+            const auto left = static_cast<int>(rows_.weights + (row + 1) * rows_.row_bytes - blocks);
+            const int last = min(kSlabBlockBytes, left) - 1;
+#pragma unroll
+            for (int t = 0; t < kTouches; ++t) {
+                const int at = min(kSectorBytes * (static_cast<int>(threadIdx.x) % 4 + 4 * t), last);
+                const auto address = __cvta_generic_to_global(blocks + at) & ~std::size_t{3};
+                asm volatile("ld.global.ca.u32 %0, [%1];" : "=r"(touched.words[i][t]) : "l"(address));
+            }
+        }
+        return touched;
     }
 
     /// What stands for rows and groups that do not exist is arbitrary: nothing that is kept comes from it.
