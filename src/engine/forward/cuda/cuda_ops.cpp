@@ -107,9 +107,9 @@ CudaOps::Buffer CudaOps::take_buffer(DeviceArena& arena, std::int64_t rows, std:
 /// their place.
 void CudaOps::take_expert_rows(DeviceArena& arena, std::int64_t pairs) {
     const WeightList& list = parts_.list;
-    const bool some_reads_values = std::any_of(
-        list.experts.begin(), list.experts.end(),
-        [](const models::MoeFfn* ffn) { return ffn != nullptr && !quantised(ffn->down.type); });
+    const bool some_reads_values =
+        std::any_of(list.experts.begin(), list.experts.end(),
+                    [](const models::MoeFfn* ffn) { return ffn != nullptr && !quantised(ffn->down.type); });
     expert_row_stride_ = padded(parts_.model.config.embedding);
     const std::int64_t hidden = 2 * pairs * padded(list.widest_expert);
     const std::int64_t rows = pairs * expert_row_stride_;

@@ -10,6 +10,7 @@
 #include "devices/cuda/cuda_device.h"
 #include "kernels/cpu/route.h"
 #include "kernels/cuda/activations.h"
+#include "kernels/cuda/moe.h"
 #include "kernels/cuda/row_ops.h"
 #include "quant/activation.h"
 #include "quant/data_type.h"
@@ -100,12 +101,30 @@ constexpr std::int64_t buffer_groups(std::int64_t columns) {
 /// Room for rows' quantised form.
 cuda::ActivationBuffer take_quantised(GpuCheck& check, std::int64_t rows, std::int64_t columns);
 
+/// One token's routing, of which no expert is missing.
+class TestRoute {
+  public:
+    TestRoute(GpuCheck& check, const cpu::Routing& routing);
+    /// Everything but the logits.
+    const cuda::RouteArgs& args() const { return args_; }
+    /// Whether `args`' outputs are what the law makes of `logits`.
+    void expect(std::string_view kernel, const cuda::RouteArgs& args, std::span<const float> logits) const;
+
+  private:
+    GpuCheck& check_;
+    std::vector<float> bias_;  ///< of the selection
+    cuda::RouteArgs args_;
+};
+
 /// The parts of `check_gpu_kernels`.
 void check_dense_products(GpuCheck& check, DataType type);
 void check_expert_products(GpuCheck& check, DataType type);
 void check_row_kernels(GpuCheck& check);
 void check_route(GpuCheck& check, const cpu::Routing& routing);
 void check_combine(GpuCheck& check);
+void check_normed_products(GpuCheck& check, DataType type);
+void check_normed_route(GpuCheck& check, const cpu::Routing& routing);
+void check_expert_combine(GpuCheck& check, DataType type);
 /// Heads of `width` values, a multiple of 32 up to cuda::kWidestHead.
 void check_attention(GpuCheck& check, cpu::CacheType type, std::int32_t width);
 

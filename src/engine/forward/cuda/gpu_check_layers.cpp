@@ -238,35 +238,44 @@ void check_row_kernels(GpuCheck& check) {
         check_gate(check, activation, kRows, kWidth);
 }
 
+TestRoute::TestRoute(GpuCheck& check, const cpu::Routing& routing)
+    : check_(check), bias_(check.random_values(routing.experts)) {
+    args_.routing = routing;
+    args_.tokens = args_.max_tokens = 1;
+    args_.logits_stride = routing.experts;
+    args_.selection_bias = check.put(bias_);
+    args_.residents =
+        check.put(std::vector<std::uint64_t>(static_cast<std::size_t>(routing.experts), 4096));  // no misses
+    args_.experts = check.take<std::int32_t>(routing.used);
+    args_.weights = check.take<float>(routing.used);
+    args_.slots = check.take<std::uint64_t>(routing.used);
+    args_.counters = {.step = check.put(std::vector<std::uint64_t>{1}),
+                      .missing = check.put(std::vector<std::uint32_t>{0}),
+                      .routed = check.put(std::vector<std::uint32_t>{0}),
+                      .experts = check.take<std::int32_t>(routing.used),
+                      .weights = check.take<float>(routing.used)};
+}
+
+void TestRoute::expect(std::string_view kernel, const cuda::RouteArgs& args,
+                       std::span<const float> logits) const {
+    const cpu::Routing& routing = args.routing;
+    std::vector<std::int32_t> experts(static_cast<std::size_t>(routing.used));
+    Floats weights(experts.size());
+    Floats scratch(static_cast<std::size_t>(3 * routing.experts));
+    cpu::route(*cpu::kernels_for(cpu::InstructionSet::Scalar), routing, logits.data(), bias_.data(),
+               scratch.data(), experts.data(), weights.data());
+    check_.expect(kernel, args.weights, weights);
+    if (check_.read(args.experts, routing.used) != experts) check_.refuse(kernel);
+}
+
 void check_route(GpuCheck& check, const cpu::Routing& routing) {
     check.clear();
-    const auto used = static_cast<std::size_t>(routing.used);
     const Floats logits = check.random_values(routing.experts);
-    const Floats bias = check.random_values(routing.experts);
-    cuda::RouteArgs args;
-    args.routing = routing;
-    args.tokens = args.max_tokens = 1;
+    const TestRoute route(check, routing);
+    cuda::RouteArgs args = route.args();
     args.logits = check.put(logits);
-    args.logits_stride = routing.experts;
-    args.selection_bias = check.put(bias);
-    args.residents =
-        check.put(std::vector<std::uint64_t>(static_cast<std::size_t>(routing.experts), 4096));  // no misses
-    args.experts = check.take<std::int32_t>(routing.used);
-    args.weights = check.take<float>(routing.used);
-    args.slots = check.take<std::uint64_t>(routing.used);
-    args.counters = {.step = check.put(std::vector<std::uint64_t>{1}),
-                     .missing = check.put(std::vector<std::uint32_t>{0}),
-                     .routed = check.put(std::vector<std::uint32_t>{0}),
-                     .experts = check.take<std::int32_t>(routing.used),
-                     .weights = check.take<float>(routing.used)};
     cuda::route(args, check.handle());
-    std::vector<std::int32_t> experts(used);
-    Floats weights(used);
-    Floats scratch(static_cast<std::size_t>(3 * routing.experts));
-    cpu::route(*cpu::kernels_for(cpu::InstructionSet::Scalar), routing, logits.data(), bias.data(),
-               scratch.data(), experts.data(), weights.data());
-    check.expect("route", args.weights, weights);
-    if (check.read(args.experts, routing.used) != experts) check.refuse("route");
+    route.expect("route", args, logits);
 }
 
 void check_combine(GpuCheck& check) {

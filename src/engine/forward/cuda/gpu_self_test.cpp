@@ -23,8 +23,14 @@ void check_products(GpuCheck& check, const WeightList& list) {
     for (const models::MoeFfn* ffn : list.experts) {
         if (ffn != nullptr) experts.insert({ffn->gate.type, ffn->up.type, ffn->down.type});
     }
-    for (const DataType type : dense) check_dense_products(check, type);
-    for (const DataType type : experts) check_expert_products(check, type);
+    for (const DataType type : dense) {
+        check_dense_products(check, type);
+        check_normed_products(check, type);
+    }
+    for (const DataType type : experts) {
+        check_expert_products(check, type);
+        check_expert_combine(check, type);
+    }
 }
 
 /// Each kind of router once: layers differ in their weights only.
@@ -33,8 +39,10 @@ void check_routers(GpuCheck& check, const WeightList& list) {
     for (const models::MoeFfn* ffn : list.experts) {
         if (ffn == nullptr) continue;
         const cpu::Routing& r = ffn->routing;
-        if (known.emplace(r.gating, r.experts, r.used, r.groups, r.groups_used, r.normalise).second)
-            check_route(check, r);
+        if (!known.emplace(r.gating, r.experts, r.used, r.groups, r.groups_used, r.normalise).second)
+            continue;
+        check_route(check, r);
+        check_normed_route(check, r);
     }
 }
 

@@ -70,8 +70,8 @@ __device__ __forceinline__ float normed_product(const std::uint8_t* row, unsigne
 /// block.x: strips of rows of all jobs, one after the other; jobs from `first_of_second` on are of `Second`.
 template <typename First, typename Second>
 __global__ void __launch_bounds__(kNormedThreads, 4)
-    normed_matmul(const MatmulArgs args, const NormedInput input, const NormedStaging staging,
-                  int first_of_second) {
+    normed_rows(const MatmulArgs args, const NormedInput input, const NormedStaging staging,
+                int first_of_second) {
     extern __shared__ uint4 shared_units[];
     auto* memory = reinterpret_cast<std::byte*>(shared_units);
     int strip = static_cast<int>(blockIdx.x);
@@ -143,7 +143,7 @@ void launch_normed_matmul(const MatmulArgs& args, const NormedInput& input, int 
         staging.warp_bytes = static_cast<std::uint32_t>(warp_bytes);
         bytes += kNormedWarps * warp_bytes;
     }
-    launch("normed_matmul", normed_matmul<First, Second>, {dim3(strips), kNormedThreads, bytes}, stream, args,
+    launch("normed_matmul", normed_rows<First, Second>, {dim3(strips), kNormedThreads, bytes}, stream, args,
            input, staging, first_of_second);
 }
 
