@@ -21,7 +21,7 @@
 namespace coterie::cli {
 namespace {
 
-struct Options {
+struct ProbeOptions {
     ModelOptions model;
     bool json = false;
     bool refresh = false;
@@ -60,7 +60,7 @@ void keep(const engine::MachineProfile& profile) {
 }
 
 /// What is kept, or else measured and kept; experts that it lacks are measured in addition.
-engine::MachineProfile profile_for(const Options& options) {
+engine::MachineProfile profile_for(const ProbeOptions& options) {
     const std::vector<DeviceInfo> gpus = chosen_gpus(options.model.device);
     const std::vector<engine::ExpertShape> shapes = shapes_of(options.model);
     const engine::MachineIdentity machine = machine_of(options.model.threads, gpus);
@@ -76,7 +76,7 @@ engine::MachineProfile profile_for(const Options& options) {
     return std::move(*profile);
 }
 
-void run(const Options& options) {
+void run(const ProbeOptions& options) {
     const engine::MachineProfile profile = profile_for(options);
     fmt::print("{}", options.json ? engine::profile_to_json(profile) + "\n" : render_text(profile));
 }
@@ -85,7 +85,7 @@ void run(const Options& options) {
 
 void add_probe(CLI::App& root, Action& action) {
     CLI::App* command = root.add_subcommand("probe", "Measure this machine: RAM, CPU, links to GPUs");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<ProbeOptions>();
     const char* const group = "Probe";
     command->add_flag("--json", options->json, "print JSON")->group(group);
     command->add_flag("--refresh", options->refresh, "measure again what an earlier probe has measured")
