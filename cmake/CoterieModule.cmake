@@ -1,4 +1,4 @@
-# coterie_module(NAME [DEPENDS module...] [LIBRARIES target...] [LONE_FUZZERS fuzzer...] [PRECOMPILE header...])
+# coterie_module(NAME [DEPENDS module...] [LIBRARIES target...] [LONE_FUZZERS fuzzer...] [BATCH number] [TEST_BATCH number])
 #
 # Makes the library coterie_NAME of all .cpp files below the calling folder, and the test program NAME_test of its
 # *_test.cpp files. Tests stand beside what they test; *_fuzz.cpp files become one libFuzzer program each.
@@ -9,9 +9,10 @@
 # A fuzzer stands on its whole module, which takes long to build with sanitizers where the module is high up. One that is named in
 # LONE_FUZZERS is made by the caller, of the few files that it needs (coterie_fuzzer).
 #
-# PRECOMPILE names large headers of other libraries that many of the module's files include.
+# BATCH, TEST_BATCH: so many files of the library, of its tests, are compiled as one (COTERIE_BATCHES). The headers of other libraries, and
+# what is made of them, take most of the time of most files; a batch pays them once. What anonymous namespaces name must differ.
 function(coterie_module name)
-  cmake_parse_arguments(ARG "" "" "DEPENDS;LIBRARIES;LONE_FUZZERS;PRECOMPILE" ${ARGN})
+  cmake_parse_arguments(ARG "" "BATCH;TEST_BATCH" "DEPENDS;LIBRARIES;LONE_FUZZERS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.cpp)
   if(COTERIE_WITH_CUDA)
     file(GLOB_RECURSE kernels CONFIGURE_DEPENDS *.cu)
@@ -33,16 +34,14 @@ function(coterie_module name)
   add_library(coterie_${name} STATIC ${sources})
   target_include_directories(coterie_${name} PUBLIC ${PROJECT_SOURCE_DIR}/src)
   target_link_libraries(coterie_${name} PUBLIC ${ARG_DEPENDS} ${ARG_LIBRARIES})
-  if(ARG_PRECOMPILE)
-    target_precompile_headers(coterie_${name} PRIVATE ${ARG_PRECOMPILE})
-    target_compile_options(coterie_${name} PRIVATE ${COTERIE_PRECOMPILED_OPTIONS})
-  endif()
+  coterie_batches(coterie_${name} ${ARG_BATCH})
   if(kernels OR sources MATCHES "/cuda/")
     target_link_libraries(coterie_${name} PUBLIC CUDA::cudart_static)
   endif()
 
   if(COTERIE_BUILD_TESTS AND tests)
     coterie_test_program(${name}_test SOURCES ${tests} LIBRARIES coterie_${name})
+    coterie_batches(${name}_test ${ARG_TEST_BATCH})
     gtest_discover_tests(${name}_test DISCOVERY_TIMEOUT 60 PROPERTIES LABELS ${name})
   endif()
   if(COTERIE_BUILD_TESTS AND cuda_tests)
@@ -54,6 +53,13 @@ function(coterie_module name)
       coterie_fuzzer(${fuzzer} SOURCES ${source} LIBRARIES coterie_${name})
     endif()
   endforeach()
+endfunction()
+
+# Compiles so many files of a target as one, where a number is given. Optimisation stays what it is.
+function(coterie_batches target)
+  if(COTERIE_BATCHES AND ARGN)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${ARGN})
+  endif()
 endfunction()
 
 # A libFuzzer program; nothing in builds without them.

@@ -1,6 +1,7 @@
 option(COTERIE_BUILD_TESTS "Build the tests" ON)
 option(COTERIE_BUILD_BENCH "Build the micro-benchmarks and lab studies" OFF)
 option(COTERIE_BUILD_FUZZERS "Build the libFuzzer targets (needs clang)" OFF)
+option(COTERIE_BATCHES "Compile several files of a module as one, which takes far less time than each alone" ON)
 set(COTERIE_CUDA "AUTO" CACHE STRING "AUTO: on where nvcc and a GPU are found; ON; OFF")
 set_property(CACHE COTERIE_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(COTERIE_SANITIZE "" CACHE STRING "Sanitizers, comma separated: address, undefined, thread")

@@ -7,7 +7,7 @@ shift || true
 fuzzers=("$@")
 [[ ${#fuzzers[@]} -gt 0 ]] || mapfile -t fuzzers < <(git ls-files 'src/*_fuzz.cpp' | xargs -n1 basename -s .cpp)
 scripts/build.sh fuzz "${fuzzers[@]}"
-# All at once: each is one thread. A failure of any fails this script.
+# Each is one thread: as many at a time as there are processors. A failure of any fails this script.
 fuzz() {
   local fuzzer="$1" seeds found
   seeds="tests/fuzz/${fuzzer%_fuzz}"
@@ -18,10 +18,17 @@ fuzz() {
     -artifact_prefix="$found/" "${args[@]}" 2>&1 | tail -n 8 | sed "s/^/$fuzzer: /"
   rm -rf "$found"
 }
-pids=()
+running=0
 for fuzzer in "${fuzzers[@]}"; do
+  if [[ $running -eq $(nproc) ]]; then
+    wait -n
+    running=$((running - 1))
+  fi
   echo "fuzz: $fuzzer for $seconds s"
   fuzz "$fuzzer" &
-  pids+=($!)
+  running=$((running + 1))
 done
-for pid in "${pids[@]}"; do wait "$pid"; done
+while [[ $running -gt 0 ]]; do
+  wait -n
+  running=$((running - 1))
+done

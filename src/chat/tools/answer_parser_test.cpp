@@ -102,6 +102,11 @@ const std::vector<Case>& cases() {
          "",
          "<tool_call>\n<function=other>\n</function>\n</tool_call>",
          {}},
+        {ToolFormat::QwenCoder,
+         "<function=what <function=now>\n</function> x",
+         "",
+         "<function=what x",
+         {{"now", "{}"}}},
         // GLM
         {ToolFormat::Glm,
          "\n<think>I "
@@ -117,6 +122,11 @@ const std::vector<Case>& cases() {
          "",
          {{"now", R"({"x": [1, {}]})"}}},
         {ToolFormat::Glm, "<tool_call>unknown\n</tool_call>", "", "<tool_call>unknown\n</tool_call>", {}},
+        {ToolFormat::Glm,
+         "<tool_call>what <tool_call>now</tool_call> x",
+         "",
+         "<tool_call>what x",
+         {{"now", "{}"}}},
         // Harmony
         {ToolFormat::Harmony,
          "<|channel|>analysis<|message|>The user asks. <|end|><|start|>assistant<|channel|>commentary "

@@ -5,14 +5,13 @@
 namespace coterie {
 namespace {
 
-using Json = nlohmann::json;
+using Json = nlohmann::ordered_json;
 
-/// A string of JSON, whatever bytes the text has: U+FFFD stands for what is no UTF-8.
+}  // namespace
+
 std::string json_text(std::string_view text) {
     return Json(text).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
-
-}  // namespace
 
 bool is_string_argument(const ToolDefinition& tool, std::string_view key) {
     const Json schema = Json::parse(tool.parameters, nullptr, false);

@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 
 constexpr std::uint64_t kSeed = 11;
 
-const std::vector<ToolDefinition> kTools = {
+const std::vector<ToolDefinition> kSchemaTools = {
     {"get_weather",
      R"({"type": "object", "properties": {"city": {"type": "string"}, "days": {"type": "integer", "minimum": 1},
         "unit": {"enum": ["C", "F"]}, "where": {"type": "array", "items": {"type": "number"}, "maxItems": 2}},
@@ -53,7 +53,7 @@ std::string random_sentence(const Grammar& grammar, SplitMix64& random) {
 }
 
 ParsedAnswer parse(ToolFormat format, const std::string& text) {
-    const auto parser = make_answer_parser({.format = format, .tools = kTools});
+    const auto parser = make_answer_parser({.format = format, .tools = kSchemaTools});
     std::vector<AnswerEvent> events;
     parser->feed(text, events);
     parser->finish(events);
@@ -63,10 +63,11 @@ ParsedAnswer parse(ToolFormat format, const std::string& text) {
 TEST(ToolGrammar, EverySentenceIsCallsThatFitTheirSchemas) {
     SplitMix64 random(kSeed);
     std::map<std::string, GrammarPointer> schemas;
-    for (const ToolDefinition& tool : kTools) schemas[tool.name] = grammar_from_json_schema(tool.parameters);
+    for (const ToolDefinition& tool : kSchemaTools)
+        schemas[tool.name] = grammar_from_json_schema(tool.parameters);
     for (const ToolFormat format : kFormats) {
         const GrammarPointer grammar =
-            tool_grammar(format, kTools, {.choice = ToolChoice::Required, .thinks = false});
+            tool_grammar(format, kSchemaTools, {.choice = ToolChoice::Required, .thinks = false});
         int sentences = 0;
         for (int round = 0; round < 25; ++round) {
             const std::string text = random_sentence(*grammar, random);
@@ -91,14 +92,16 @@ TEST(ToolGrammar, EverySentenceIsCallsThatFitTheirSchemas) {
 }
 
 TEST(ToolGrammar, AutoLeavesTextFreeAndHoldsCallsToTheirForm) {
-    const GrammarPointer grammar = tool_grammar(ToolFormat::Hermes, kTools, {.choice = ToolChoice::Auto});
+    const GrammarPointer grammar =
+        tool_grammar(ToolFormat::Hermes, kSchemaTools, {.choice = ToolChoice::Auto});
     EXPECT_TRUE(grammar->matches("Any text, <even> \u4f60 this."));
     EXPECT_TRUE(grammar->matches(""));
     EXPECT_TRUE(grammar->matches(
         "<think>hm</think>\nText\n<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>"));
     EXPECT_FALSE(grammar->matches("Text <tool_call> and more text"));
     EXPECT_FALSE(grammar->matches("<tool_call>\n{\"name\": \"other\", \"arguments\": {}}\n</tool_call>"));
-    const GrammarPointer harmony = tool_grammar(ToolFormat::Harmony, kTools, {.choice = ToolChoice::Auto});
+    const GrammarPointer harmony =
+        tool_grammar(ToolFormat::Harmony, kSchemaTools, {.choice = ToolChoice::Auto});
     EXPECT_TRUE(harmony->matches("<|channel|>final<|message|>Hello"));
     EXPECT_TRUE(
         harmony->matches("<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>commentary "
@@ -108,7 +111,7 @@ TEST(ToolGrammar, AutoLeavesTextFreeAndHoldsCallsToTheirForm) {
 TEST(ToolGrammar, RequiredMeansCalls) {
     ToolGrammarOptions options{.choice = ToolChoice::Required};
     const std::string call = "<tool_call>\n{\"name\": \"now\", \"arguments\": {}}\n</tool_call>";
-    const GrammarPointer grammar = tool_grammar(ToolFormat::Hermes, kTools, options);
+    const GrammarPointer grammar = tool_grammar(ToolFormat::Hermes, kSchemaTools, options);
     EXPECT_TRUE(grammar->matches(call));
     EXPECT_TRUE(grammar->matches(call + "\n" + call));
     EXPECT_TRUE(grammar->matches("<think>\nso\n</think>\n\n" + call));
@@ -116,7 +119,7 @@ TEST(ToolGrammar, RequiredMeansCalls) {
     EXPECT_FALSE(grammar->matches(""));
     options.parallel = false;
     options.start = AnswerStart::Reasoning;
-    const GrammarPointer one = tool_grammar(ToolFormat::Hermes, kTools, options);
+    const GrammarPointer one = tool_grammar(ToolFormat::Hermes, kSchemaTools, options);
     EXPECT_TRUE(one->matches("so</think>\n" + call));
     EXPECT_FALSE(one->matches(call));
     EXPECT_FALSE(one->matches("so</think>\n" + call + "\n" + call));
@@ -137,7 +140,7 @@ TEST(ToolGrammar, StrictToolsFailClosedAndOthersStayCallable) {
         tools[0].strict = false;
         EXPECT_NO_THROW(tool_grammar(format, tools, {}));
     }
-    EXPECT_THROW(tool_grammar(ToolFormat::None, kTools, {}), Error);
+    EXPECT_THROW(tool_grammar(ToolFormat::None, kSchemaTools, {}), Error);
     EXPECT_THROW(tool_grammar(ToolFormat::Hermes, {}, {}), Error);
 }
 

@@ -14,7 +14,7 @@
 namespace coterie::cli {
 namespace {
 
-struct Options {
+struct InspectOptions {
     ModelOptions model;
     gguf::DescribeOptions describe;
     bool json = false;
@@ -28,7 +28,8 @@ std::vector<gguf::BadData> find_bad_data(const gguf::Archive& archive) {
                             [&](std::uint64_t done) { bar.update(done, archive.total_bytes()); });
 }
 
-void print_json(const gguf::Archive& archive, const Options& options, const std::vector<gguf::BadData>& bad) {
+void print_json(const gguf::Archive& archive, const InspectOptions& options,
+                const std::vector<gguf::BadData>& bad) {
     const std::string description = gguf::describe_json(archive, options.describe);
     if (!options.check) {
         fmt::print("{}\n", description);
@@ -46,7 +47,8 @@ void print_json(const gguf::Archive& archive, const Options& options, const std:
     fmt::print("{}\n", json.dump(2));
 }
 
-void print_text(const gguf::Archive& archive, const Options& options, const std::vector<gguf::BadData>& bad) {
+void print_text(const gguf::Archive& archive, const InspectOptions& options,
+                const std::vector<gguf::BadData>& bad) {
     fmt::print("{}", gguf::describe_text(archive, options.describe));
     if (!options.check) return;
     if (bad.empty()) fmt::print("\nchecked: all values are finite\n");
@@ -54,7 +56,7 @@ void print_text(const gguf::Archive& archive, const Options& options, const std:
     if (!bad.empty()) fmt::print("\n");
 }
 
-void run(const Options& options) {
+void run(const InspectOptions& options) {
     const auto archive = open_archive(options.model);
     const std::vector<gguf::BadData> bad =
         options.check ? find_bad_data(*archive) : std::vector<gguf::BadData>{};
@@ -69,7 +71,7 @@ void run(const Options& options) {
 
 void add_inspect(CLI::App& root, Action& action) {
     CLI::App* command = root.add_subcommand("inspect", "Show what a model file holds");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<InspectOptions>();
     const char* const group = "Inspect";
     command->add_option("file", options->model.model, "the same as -m")->group(group);
     command->add_flag("--json", options->json, "print JSON")->group(group);

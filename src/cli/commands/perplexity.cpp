@@ -14,7 +14,7 @@
 namespace coterie::cli {
 namespace {
 
-struct Options {
+struct PerplexityFlags {
     ModelOptions model;
     std::string file;
     bool special = false;
@@ -30,7 +30,7 @@ std::string render(const PerplexityResult& result, std::int64_t window) {
                        result.tokens, window);
 }
 
-std::string render_json(const PerplexityResult& result, std::int64_t window, const Options& options) {
+std::string render_json(const PerplexityResult& result, std::int64_t window, const PerplexityFlags& options) {
     const nlohmann::ordered_json json{{"perplexity", result.perplexity()},
                                       {"standard_error", result.standard_error},
                                       {"mean_nll", result.mean_nll},
@@ -41,7 +41,7 @@ std::string render_json(const PerplexityResult& result, std::int64_t window, con
     return json.dump();
 }
 
-std::optional<TokenId> bos(const Tokenizer& tokenizer, const Options& options) {
+std::optional<TokenId> bos(const Tokenizer& tokenizer, const PerplexityFlags& options) {
     if (!options.bos) return std::nullopt;
     if (!tokenizer.bos()) {
         fail(ErrorCode::InvalidArgument, "--bos: the model's vocabulary has no such token; leave it out");
@@ -49,7 +49,7 @@ std::optional<TokenId> bos(const Tokenizer& tokenizer, const Options& options) {
     return tokenizer.bos();
 }
 
-void run(const Options& options) {
+void run(const PerplexityFlags& options) {
     ModelOptions model = options.model;
     if (model.context == 0) model.context = kDefaultWindow;
     if (model.context < 2) fail(ErrorCode::InvalidArgument, "-c 1: a window needs at least 2 tokens");
@@ -73,7 +73,7 @@ void run(const Options& options) {
 
 void add_perplexity(CLI::App& root, Action& action) {
     CLI::App* command = root.add_subcommand("perplexity", "Measure how well the model predicts a text");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<PerplexityFlags>();
     const char* const group = "Perplexity";
     command->add_option("-f,--file", options->file, "text to predict; -: standard input")
         ->required()

@@ -22,14 +22,14 @@ struct RateFlags {
     double handoff = 15;  ///< microseconds
 };
 
-struct Options {
+struct PlanOptions {
     ModelOptions model;
     RateFlags rates;
     bool dense_on_gpu = false;
     bool json = false;
 };
 
-plan::CostSetting cost_setting(const Options& options) {
+plan::CostSetting cost_setting(const PlanOptions& options) {
     return {.file = options.rates.file,
             .ram_bytes_per_second = 1e9 * options.rates.ram,
             .vram_bytes_per_second = 1e9 * options.rates.vram,
@@ -37,7 +37,7 @@ plan::CostSetting cost_setting(const Options& options) {
             .threads = options.model.threads};
 }
 
-void run(const Options& options) {
+void run(const PlanOptions& options) {
     const auto archive = open_archive(options.model);
     const DensePlace dense = options.dense_on_gpu ? DensePlace::Devices : DensePlace::Cpu;
     const plan::RunPlan planned = plan::plan_run(*archive, options.model, cost_setting(options), dense);
@@ -50,7 +50,7 @@ void run(const Options& options) {
 
 void add_plan(CLI::App& root, Action& action) {
     CLI::App* command = root.add_subcommand("plan", "Show what would go where, without loading weights");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<PlanOptions>();
     const char* const group = "Plan";
     command->add_flag("--json", options->json, "print JSON")->group(group);
     command

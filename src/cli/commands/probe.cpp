@@ -19,7 +19,7 @@
 namespace coterie::cli {
 namespace {
 
-struct Options {
+struct ProbeOptions {
     ModelOptions model;
     bool json = false;
     bool refresh = false;
@@ -30,7 +30,7 @@ std::vector<engine::ExpertShape> shapes_of(const ModelOptions& options) {
     return engine::expert_shapes(*models::build_model(*open_archive(options)));
 }
 
-void run(const Options& options) {
+void run(const ProbeOptions& options) {
     const engine::MachineProfile profile =
         measured_machine_profile(options.model.threads, named_gpus(options.model.gpu.devices, list_devices()),
                                  shapes_of(options.model), options.refresh ? Measure::Again : Measure::IfNew);
@@ -41,7 +41,7 @@ void run(const Options& options) {
 
 void add_probe(CLI::App& root, Action& action) {
     CLI::App* command = root.add_subcommand("probe", "Measure this machine: RAM, CPU, links to GPUs");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<ProbeOptions>();
     const char* const group = "Probe";
     command->add_flag("--json", options->json, "print JSON")->group(group);
     command->add_flag("--refresh", options->refresh, "measure again what an earlier probe has measured")

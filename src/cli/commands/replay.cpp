@@ -23,7 +23,7 @@ namespace {
 
 using namespace expert_cache;
 
-struct Options {
+struct ReplayOptions {
     std::string trace;
     std::vector<std::string> policies;
     std::vector<std::string> slots{"5%", "10%", "15%", "25%", "50%", "75%", "100%"};
@@ -34,7 +34,7 @@ struct Options {
 };
 
 /// Names as the registry has them, each once.
-std::vector<std::string> policies_of(const Options& options) {
+std::vector<std::string> policies_of(const ReplayOptions& options) {
     std::vector<std::string> wanted = options.policies;
     if (wanted.empty()) {
         for (const PolicyKind& kind : policy_kinds()) wanted.emplace_back(kind.name);
@@ -54,7 +54,7 @@ void check_plot(const std::string& path) {
          path);
 }
 
-void check_tokens(const TraceReader& trace, const ReplayTokens& tokens, const Options& options) {
+void check_tokens(const TraceReader& trace, const ReplayTokens& tokens, const ReplayOptions& options) {
     if (tokens.size() > 0) return;
     if (trace.tokens() == 0) fail(ErrorCode::InvalidFile, "{}: the trace holds no token", options.trace);
     fail(ErrorCode::InvalidArgument,
@@ -84,7 +84,7 @@ void write_file(const std::string& path, const std::string& text) {
     file.commit();
 }
 
-void run(const Options& options) {
+void run(const ReplayOptions& options) {
     const ReplayFormat format = replay_format(options.format);
     const ReplayCosts costs = checked_costs(options.costs);
     const std::vector<std::string> policies = policies_of(options);
@@ -114,7 +114,7 @@ std::string policy_help() {
 
 void add_replay(CLI::App& root, Action& action) {
     CLI::App* command = root.add_subcommand("replay", "Try cache policies on a recorded routing trace");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<ReplayOptions>();
     const auto add = [&](const char* names, auto& value, const std::string& help) {
         return command->add_option(names, value, help)->capture_default_str();
     };

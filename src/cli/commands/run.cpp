@@ -64,8 +64,8 @@ std::optional<std::string> given_prompt(const RunOptions& options) {
 }
 
 /// What a run needs, loaded in an order that lets the template's worker start beside the model.
-struct Loaded {
-    explicit Loaded(const RunOptions& options)
+struct LoadedForRun {
+    explicit LoadedForRun(const RunOptions& options)
         : worker(std::make_shared<TemplateWorker>(worker_options(options.chat))) {
         if (!options.raw) worker->prepare();
         archive = open_archive(options.model);
@@ -93,14 +93,14 @@ struct Loaded {
 };
 
 /// Takes an answer's text; a long answer must not keep the profile from being saved.
-auto writing_and_saving(Loaded& loaded, const RunOptions& options) {
+auto writing_and_saving(LoadedForRun& loaded, const RunOptions& options) {
     return [&](std::string_view text) {
         write_answer(text);
         save_profile(*loaded.engine, options.model.offload, SaveProfile::IfDue);
     };
 }
 
-StopReason complete(Loaded& loaded, const RunOptions& options, const std::string& prompt) {
+StopReason complete(LoadedForRun& loaded, const RunOptions& options, const std::string& prompt) {
     engine::Sequence sequence = loaded.engine->make_sequence();
     const std::vector<TokenId> tokens = loaded.tokenizer->encode(
         prompt, {.special = SpecialTokens::Parse, .ends = TextEnds::Mark, .plain_ranges = {}});
@@ -120,7 +120,7 @@ StopReason complete(Loaded& loaded, const RunOptions& options, const std::string
     return stats.stop;
 }
 
-GenerationStats answer(ChatSession& session, Loaded& loaded, const RunOptions& options,
+GenerationStats answer(ChatSession& session, LoadedForRun& loaded, const RunOptions& options,
                        const std::string& text) {
     const auto emit = writing_and_saving(loaded, options);
     const GenerationStats stats =
@@ -154,7 +154,7 @@ std::optional<std::string> read_line(bool& interrupted_before) {
     return std::string();
 }
 
-void chat(ChatSession& session, Loaded& loaded, const RunOptions& options) {
+void chat(ChatSession& session, LoadedForRun& loaded, const RunOptions& options) {
     if (isatty(STDERR_FILENO))
         fmt::print(stderr, "coterie: {} is ready; /help lists commands\n", loaded.archive->name());
     bool interrupted_before = false;
@@ -177,7 +177,8 @@ void chat(ChatSession& session, Loaded& loaded, const RunOptions& options) {
 }
 
 /// Answers the prompt, or all of a chat; why the last answer stopped.
-StopReason converse(Loaded& loaded, const RunOptions& options, const std::optional<std::string>& prompt) {
+StopReason converse(LoadedForRun& loaded, const RunOptions& options,
+                    const std::optional<std::string>& prompt) {
     if (options.raw) return complete(loaded, options, *prompt);
     ChatSession session(*loaded.engine, *loaded.tokenizer,
                         load_chat_template(loaded.worker, *loaded.archive, *loaded.tokenizer, options.chat),
@@ -192,7 +193,7 @@ void run(const RunOptions& options) {
     if (options.raw && !prompt) {
         fail(ErrorCode::InvalidArgument, "-no-cnv completes a prompt; give one with -p or -f");
     }
-    Loaded loaded(options);
+    LoadedForRun loaded(options);
     const InterruptGuard interrupts;
     const StopReason stop = converse(loaded, options, prompt);
     if (loaded.recorder) loaded.recorder->finish();

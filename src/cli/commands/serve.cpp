@@ -37,8 +37,8 @@ server::ModelFacts facts_of(const engine::Engine& engine, const ServeFlags& flag
 }
 
 /// What a server needs, loaded while its port already tells that it is loading.
-struct Loaded {
-    Loaded(const ServeFlags& flags, const EndSignals& signals)
+struct LoadedForServing {
+    LoadedForServing(const ServeFlags& flags, const EndSignals& signals)
         : worker(std::make_shared<TemplateWorker>(worker_options(flags.chat))) {
         worker->prepare();
         const auto go_on = [&] {
@@ -83,7 +83,7 @@ struct Loaded {
     std::unique_ptr<server::Service> service;
 };
 
-void end(Loaded& loaded, server::Server& server, const ServeFlags& flags) {
+void end(LoadedForServing& loaded, server::Server& server, const ServeFlags& flags) {
     fmt::print(stderr, "coterie: ending; running answers have {} s, another signal ends at once\n",
                flags.drain_seconds);
     server.close();
@@ -94,7 +94,7 @@ void end(Loaded& loaded, server::Server& server, const ServeFlags& flags) {
 
 void serve(const ServeFlags& flags) {
     EndSignals signals;
-    std::optional<Loaded> loaded;
+    std::optional<LoadedForServing> loaded;
     {
         server::Server server(server_options(flags));
         try {

@@ -13,7 +13,7 @@
 namespace coterie::cli {
 namespace {
 
-struct Options {
+struct SynthOptions {
     synth::Options synth;
     std::string output;
     bool overwrite = false;
@@ -21,7 +21,7 @@ struct Options {
     int threads = 0;
 };
 
-void write(const Options& options) {
+void write(const SynthOptions& options) {
     if (options.output.empty()) {
         fail(ErrorCode::InvalidArgument, "-o FILE says where to write; --plan only shows what it would be");
     }
@@ -34,7 +34,7 @@ void write(const Options& options) {
     fmt::print("{}: {} bytes\n", options.output, std::filesystem::file_size(options.output));
 }
 
-void run(const Options& options) {
+void run(const SynthOptions& options) {
     if (!options.plan) return write(options);
     fmt::print("{}", synth::render(synth::plan(options.synth)));
 }
@@ -44,7 +44,7 @@ void run(const Options& options) {
 void add_synth(CLI::App& root, Action& action) {
     CLI::App* command =
         root.add_subcommand("synth", "Write a model of random weights with a real one's shapes");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<SynthOptions>();
     synth::Options& o = options->synth;
     const char* const group = "Synth";
     const auto add = [&](const char* names, auto& value, const std::string& help) {

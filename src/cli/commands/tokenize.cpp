@@ -14,7 +14,7 @@
 namespace coterie::cli {
 namespace {
 
-struct Options {
+struct TokenizeOptions {
     ModelOptions model;
     std::optional<std::string> prompt;
     std::string file = "-";
@@ -26,7 +26,7 @@ struct Options {
     bool count = false;
 };
 
-std::string given_text(const Options& options) {
+std::string given_text(const TokenizeOptions& options) {
     if (!options.prompt) return read_text_file(options.file);
     return options.escapes ? process_escapes(*options.prompt) : *options.prompt;
 }
@@ -47,7 +47,7 @@ std::string render_table(const Tokenizer& tokenizer, const std::vector<TokenId>&
     return text;
 }
 
-void run(const Options& options) {
+void run(const TokenizeOptions& options) {
     const std::string text = given_text(options);
     const auto archive = open_archive(options.model);
     const std::unique_ptr<Tokenizer> tokenizer = load_tokenizer(*archive, options.model);
@@ -68,7 +68,7 @@ void run(const Options& options) {
 
 void add_tokenize(CLI::App& root, Action& action) {
     CLI::App* command = root.add_subcommand("tokenize", "Print the tokens of a text");
-    const auto options = std::make_shared<Options>();
+    const auto options = std::make_shared<TokenizeOptions>();
     const char* const group = "Tokenize";
     CLI::Option* prompt = command->add_option("-p,--prompt", options->prompt, "the text");
     prompt->group(group);

@@ -5,7 +5,7 @@
 namespace coterie::expert_cache {
 namespace {
 
-constexpr double kWeight = 1.0 / 32;
+constexpr double kObservationWeight = 1.0 / 32;
 constexpr double kLargestError = 4;
 
 /// `seconds` as far as one observation is believed.
@@ -13,7 +13,9 @@ double believed(double seconds, double predicted) {
     return std::clamp(seconds, predicted / kLargestError, predicted * kLargestError);
 }
 
-void move_time(double& seconds, double observed) { seconds += kWeight * (std::max(observed, 0.0) - seconds); }
+void move_time(double& seconds, double observed) {
+    seconds += kObservationWeight * (std::max(observed, 0.0) - seconds);
+}
 
 /// Averages the time of a byte, not the rate: a slow copy then weighs as much as a fast one of its length.
 void move_rate(double& rate, double bytes, double observed) {

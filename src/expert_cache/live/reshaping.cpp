@@ -15,7 +15,7 @@ namespace {
 /// A hot expert on its way from a slot that is to go to one that stays.
 struct Move {
     ExpertKey key;
-    Placement from;
+    Residence from;
     std::int32_t to;
 };
 

@@ -6,7 +6,7 @@
 namespace coterie::expert_cache {
 namespace {
 
-constexpr double kLeastGain = 0.01;
+constexpr double kLeastTradeGain = 0.01;
 
 }  // namespace
 
@@ -43,7 +43,7 @@ std::optional<SlotCounts> SlotTrade::better() const {
     }
     const std::vector<std::int32_t> owner(model_.layers.size(), kNoDevice);
     SlotCounts shares = share_by_profile({model_, bytes, owner, limits}, curves_, saved_seconds_);
-    if (miss_seconds(shares) > (1 - kLeastGain) * miss_seconds(now_)) return std::nullopt;
+    if (miss_seconds(shares) > (1 - kLeastTradeGain) * miss_seconds(now_)) return std::nullopt;
     return shares;
 }
 

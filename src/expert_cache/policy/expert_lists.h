@@ -13,6 +13,7 @@ namespace coterie::expert_cache {
 class ExpertLists {
   public:
     static constexpr int kNone = -1;
+    static constexpr double kAboveOrders = 0x1p52;  ///< more than any `order`
 
     ExpertLists(std::int32_t experts, int lists)
         : experts_(experts),

@@ -10,11 +10,6 @@ namespace {
 
 constexpr std::uint64_t kAlignment = 256;
 
-std::uint64_t sized(std::optional<std::uint64_t> bytes) {
-    if (!bytes) fail(ErrorCode::OutOfMemory, "the experts of a layer are larger than any address space");
-    return *bytes;
-}
-
 std::unique_ptr<PinnedMemory> try_to_pin(Device* device, std::uint64_t bytes) {
     if (device == nullptr || bytes == 0) return nullptr;
     try {

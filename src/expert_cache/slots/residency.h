@@ -14,12 +14,12 @@ namespace coterie::expert_cache {
 
 /// Which slot an expert's bytes stand in. `version` differs each time that anything is published, so that an
 /// entry which is seen twice has been there in between.
-struct Placement {
+struct Residence {
     std::int32_t device;  ///< below 255
     std::int32_t slot;    ///< below 2^23
     std::uint32_t version;
 
-    friend bool operator==(const Placement&, const Placement&) = default;
+    friend bool operator==(const Residence&, const Residence&) = default;
 };
 
 /// Whether nobody has used an expert yet since a copy brought it.
@@ -28,10 +28,10 @@ enum class Fresh : bool { No, Yes };
 /// What the table says of one expert, in one word: eight of them stand in a line of the CPU's cache.
 class ResidencyEntry {
   public:
-    std::optional<Placement> find() const {
+    std::optional<Residence> find() const {
         const std::uint64_t place = place_.load();
         if (place == 0) return std::nullopt;
-        return Placement{.device = device_of(place),
+        return Residence{.device = device_of(place),
                          .slot = static_cast<std::int32_t>(place >> 32 & 0x7fffff),
                          .version = static_cast<std::uint32_t>(place)};
     }
@@ -57,7 +57,7 @@ class ResidencyEntry {
     }
 
     Fresh fresh() const { return (place_.load() & kFresh) != 0 ? Fresh::Yes : Fresh::No; }
-    void publish(const Placement& place, Fresh fresh) {
+    void publish(const Residence& place, Fresh fresh) {
         place_.store(static_cast<std::uint64_t>(place.device + 1) << 56 | (fresh == Fresh::Yes ? kFresh : 0) |
                      static_cast<std::uint64_t>(place.slot) << 32 | place.version);
     }
@@ -90,7 +90,7 @@ class Residency {
     }
     ResidencyEntry& at(ExpertKey key) const { return layer(key.layer)[key.expert]; }
 
-    std::optional<Placement> find(ExpertKey key) const { return at(key).find(); }
+    std::optional<Residence> find(ExpertKey key) const { return at(key).find(); }
     void publish(ExpertKey key, std::int32_t device, std::int32_t slot, Fresh fresh) {
         at(key).publish({.device = device, .slot = slot, .version = version_.fetch_add(1) + 1}, fresh);
     }

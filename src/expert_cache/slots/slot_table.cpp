@@ -11,11 +11,6 @@ namespace {
 // What kernels may expect of a slot's first byte.
 constexpr std::uint64_t kSlotAlignment = 256;
 
-std::uint64_t sized(std::optional<std::uint64_t> bytes) {
-    if (!bytes) fail(ErrorCode::OutOfMemory, "the experts of a layer are larger than any address space");
-    return *bytes;
-}
-
 std::size_t index(SlotState state) { return static_cast<std::size_t>(state); }
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace coterie {
 namespace {
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kUnlimited = std::numeric_limits<float>::infinity();
 
 bool token_before(const TokenBias& a, const TokenBias& b) { return a.token < b.token; }
 
@@ -20,7 +20,7 @@ LogitBias::LogitBias(std::vector<TokenBias> biases, std::int64_t vocabulary) {
             fail(ErrorCode::InvalidArgument, "logit_bias: token {} is not in the vocabulary of {} tokens",
                  entry.token, vocabulary);
         }
-        if (!(entry.bias < kInfinity)) {
+        if (!(entry.bias < kUnlimited)) {
             fail(ErrorCode::InvalidArgument, "logit_bias: {} for token {} is no finite number", entry.bias,
                  entry.token);
         }
@@ -35,7 +35,7 @@ LogitBias::LogitBias(std::vector<TokenBias> biases, std::int64_t vocabulary) {
 
 void LogitBias::apply(Candidates& candidates, Random&) {
     for (const TokenBias& entry : biases_) candidates.add_to_logit(entry.token, entry.bias);
-    if (candidates.max_logit() == -kInfinity)
+    if (candidates.max_logit() == -kUnlimited)
         fail(ErrorCode::InvalidArgument, "logit_bias forbids every token");
 }
 

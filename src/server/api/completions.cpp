@@ -63,13 +63,13 @@ std::string text_of(const std::vector<AnswerEvent>& events) {
     return text;
 }
 
-struct Collected {
+struct CollectedText {
     std::string text;
     std::vector<scheduler::GeneratedToken> tokens;
     std::string finish;
 };
 
-Json choice_json(const Completion& completion, std::size_t index, const Collected& answer) {
+Json choice_json(const Completion& completion, std::size_t index, const CollectedText& answer) {
     std::size_t offset = 0;
     return {{"index", index},
             {"text", completion.echo(index) + answer.text},
@@ -101,10 +101,10 @@ class UsageSum {
 };
 
 HttpResponse answer_whole(Completion completion) {
-    std::vector<Collected> answers(completion.answers());
+    std::vector<CollectedText> answers(completion.answers());
     UsageSum usage(completion.echoes.size());
     while (auto delta = completion.reader.next()) {
-        Collected& answer = answers[delta->answer];
+        CollectedText& answer = answers[delta->answer];
         if (auto* piece = std::get_if<AnswerPiece>(&delta->what)) {
             answer.text += text_of(piece->events);
             for (auto& token : piece->tokens) answer.tokens.push_back(std::move(token));

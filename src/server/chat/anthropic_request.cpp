@@ -9,27 +9,19 @@
 namespace coterie::server {
 namespace {
 
-constexpr std::size_t kMostMessages = 16'384;
 constexpr std::size_t kMostBlocks = 4'096;
-constexpr std::size_t kMostTools = 512;
-
-std::string required_string(const Fields& fields, const char* name) {
-    auto text = fields.string(name);
-    if (!text) refuse_field(fields.path(name), "is missing");
-    return *text;
-}
 
 /// A text, or blocks of text joined.
-std::string joined_text(const Json& content, const std::string& path) {
+std::string text_of_blocks(const Json& content, const std::string& path) {
     if (content.is_string()) return content.get<std::string>();
     if (!content.is_array()) refuse_field(path, "must be a string or an array of blocks");
     std::string text;
     for (std::size_t i = 0; i < content.size(); ++i) {
         const Fields block(content[i], Fields::at(path, i));
-        if (required_string(block, "type") != "text") {
+        if (block.required_string("type") != "text") {
             refuse_field(block.path("type"), "must be text; this model reads nothing else");
         }
-        text += required_string(block, "text");
+        text += block.required_string("text");
     }
     return text;
 }
@@ -40,9 +32,7 @@ class MessageReader {
     MessageReader(const Fields& fields, Json& messages) : fields_(fields), messages_(messages) {}
 
     void read() {
-        const auto role = fields_.word("role", {"user", "assistant"});
-        if (!role) refuse_field(fields_.path("role"), "is missing");
-        role_ = *role;
+        role_ = fields_.required_word("role", {"user", "assistant"});
         const Json& content = fields_.required("content");
         if (content.is_string()) {
             messages_.push_back({{"role", role_}, {"content", content}});
@@ -57,12 +47,12 @@ class MessageReader {
 
   private:
     void read_block(const Fields& block) {
-        const std::string type = required_string(block, "type");
+        const std::string type = block.required_string("type");
         if (type == "text") {
-            text_ += required_string(block, "text");
+            text_ += block.required_string("text");
             has_text_ = true;
         } else if (type == "thinking" && role_ == "assistant") {
-            thoughts_ += required_string(block, "thinking");
+            thoughts_ += block.required_string("thinking");
         } else if (type == "tool_use" && role_ == "assistant") {
             add_call(block);
         } else if (type == "tool_result" && role_ == "user") {
@@ -74,10 +64,10 @@ class MessageReader {
 
     void add_call(const Fields& block) {
         const Json* input = block.find("input");
-        calls_.push_back({{"id", required_string(block, "id")},
+        calls_.push_back({{"id", block.required_string("id")},
                           {"type", "function"},
                           {"function",
-                           {{"name", required_string(block, "name")},
+                           {{"name", block.required_string("name")},
                             {"arguments", input ? dump(*input) : std::string("{}")}}}});
     }
 
@@ -85,8 +75,8 @@ class MessageReader {
         const Json* content = block.find("content");
         messages_.push_back(
             {{"role", "tool"},
-             {"tool_call_id", required_string(block, "tool_use_id")},
-             {"content", content ? joined_text(*content, block.path("content")) : std::string()}});
+             {"tool_call_id", block.required_string("tool_use_id")},
+             {"content", content ? text_of_blocks(*content, block.path("content")) : std::string()}});
     }
 
     /// Results come first: they answer the message before this one.
@@ -107,13 +97,13 @@ class MessageReader {
     Json calls_ = Json::array();
 };
 
-std::string read_tools(const Fields& fields) {
+std::string read_anthropic_tools(const Fields& fields) {
     const Json* tools = fields.array("tools", kMostTools);
     if (!tools || tools->empty()) return {};
     Json translated = Json::array();
     for (std::size_t i = 0; i < tools->size(); ++i) {
         const Fields tool((*tools)[i], Fields::at(fields.path("tools"), i));
-        Json function = {{"name", required_string(tool, "name")}};
+        Json function = {{"name", tool.required_string("name")}};
         if (const auto description = tool.string("description")) function["description"] = *description;
         const Json* schema = tool.find("input_schema");
         function["parameters"] = schema ? *schema : Json{{"type", "object"}};
@@ -122,18 +112,17 @@ std::string read_tools(const Fields& fields) {
     return dump(translated);
 }
 
-ToolWish read_tool_wish(const Fields& fields) {
+ToolWish read_anthropic_tool_wish(const Fields& fields) {
     ToolWish wish;
     const auto choice = fields.object("tool_choice");
     if (!choice) return wish;
     wish.parallel = !choice->boolean("disable_parallel_tool_use").value_or(false);
-    const auto type = choice->word("type", {"auto", "any", "tool", "none"});
-    if (!type) refuse_field(choice->path("type"), "is missing");
-    if (*type == "any") wish.choice = ToolWish::Choice::Required;
-    if (*type == "none") wish.choice = ToolWish::Choice::None;
-    if (*type == "tool") {
+    const std::string type = choice->required_word("type", {"auto", "any", "tool", "none"});
+    if (type == "any") wish.choice = ToolWish::Choice::Required;
+    if (type == "none") wish.choice = ToolWish::Choice::None;
+    if (type == "tool") {
         wish.choice = ToolWish::Choice::Named;
-        wish.name = required_string(*choice, "name");
+        wish.name = choice->required_string("name");
     }
     return wish;
 }
@@ -143,7 +132,7 @@ ToolWish read_tool_wish(const Fields& fields) {
 ChatInput read_anthropic_chat(const Fields& fields) {
     Json messages = Json::array();
     if (const Json* system = fields.find("system")) {
-        messages.push_back({{"role", "system"}, {"content", joined_text(*system, fields.path("system"))}});
+        messages.push_back({{"role", "system"}, {"content", text_of_blocks(*system, fields.path("system"))}});
     }
     const Json* given = fields.array("messages", kMostMessages);
     if (!given) refuse_field(fields.path("messages"), "is missing");
@@ -154,8 +143,8 @@ ChatInput read_anthropic_chat(const Fields& fields) {
     }
     ChatInput input;
     input.messages = dump(messages);
-    input.tools = read_tools(fields);
-    input.tool_wish = read_tool_wish(fields);
+    input.tools = read_anthropic_tools(fields);
+    input.tool_wish = read_anthropic_tool_wish(fields);
     if (const auto thinking = fields.object("thinking")) {
         const auto type = thinking->word("type", {"enabled", "disabled", "adaptive"});
         input.variables = dump({{"enable_thinking", type != "disabled"}});

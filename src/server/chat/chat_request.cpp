@@ -9,9 +9,6 @@
 namespace coterie::server {
 namespace {
 
-constexpr std::size_t kMostMessages = 16'384;
-constexpr std::size_t kMostTools = 512;
-
 ToolWish read_tool_wish(const Fields& fields) {
     ToolWish wish;
     wish.parallel = fields.boolean("parallel_tool_calls").value_or(true);

@@ -7,6 +7,10 @@
 /// What a chat's request says, read and checked; no model is needed for it.
 namespace coterie::server {
 
+/// Of a request, whatever its dialect.
+inline constexpr std::size_t kMostMessages = 16'384;
+inline constexpr std::size_t kMostTools = 512;
+
 /// Whether and which tools an answer may call.
 struct ToolWish {
     enum class Choice { None, Auto, Required, Named };

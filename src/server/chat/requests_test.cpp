@@ -6,24 +6,13 @@
 #include "server/chat/anthropic_request.h"
 #include "server/chat/responses_request.h"
 #include "server/chat/written_messages.h"
-#include "server/json/api_error.h"
 #include "server/json/parse.h"
+#include "server/json/refused_for_test.h"
 
 namespace coterie::server {
 namespace {
 
 using Choice = ToolWish::Choice;
-
-template <typename Read>
-std::string refused(Read read) {
-    try {
-        read();
-    } catch (const ApiError& error) {
-        EXPECT_EQ(error.status(), 400);
-        return error.parameter();
-    }
-    return "not refused";
-}
 
 ChatInput anthropic(const std::string& body) {
     const Json json = Json::parse(body);

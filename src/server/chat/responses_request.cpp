@@ -9,24 +9,15 @@
 namespace coterie::server {
 namespace {
 
-constexpr std::size_t kMostItems = 16'384;
-constexpr std::size_t kMostTools = 512;
-
-std::string required_string(const Fields& fields, const char* name) {
-    auto text = fields.string(name);
-    if (!text) refuse_field(fields.path(name), "is missing");
-    return *text;
-}
-
 /// A text, or parts of text joined.
-std::string joined_text(const Json& content, const std::string& path) {
+std::string text_of_parts(const Json& content, const std::string& path) {
     if (content.is_string()) return content.get<std::string>();
     if (!content.is_array()) refuse_field(path, "must be a string or an array of parts");
     std::string text;
     for (std::size_t i = 0; i < content.size(); ++i) {
         const Fields part(content[i], Fields::at(path, i));
         part.word("type", {"input_text", "output_text", "reasoning_text", "summary_text", "text", "refusal"});
-        text += part.has("refusal") ? required_string(part, "refusal") : required_string(part, "text");
+        text += part.has("refusal") ? part.required_string("refusal") : part.required_string("text");
     }
     return text;
 }
@@ -55,38 +46,37 @@ class ItemReader {
     }
 
     void add_message(const Fields& item) {
-        const auto role = item.word("role", {"user", "assistant", "system", "developer"});
-        if (!role) refuse_field(item.path("role"), "is missing");
-        const std::string text = joined_text(item.required("content"), item.path("content"));
-        if (*role == "assistant") {
+        const std::string role = item.required_word("role", {"user", "assistant", "system", "developer"});
+        const std::string text = text_of_parts(item.required("content"), item.path("content"));
+        if (role == "assistant") {
             Json& message = assistant();
             message["content"] = message["content"].get<std::string>() + text;
         } else {
-            messages_.push_back({{"role", *role}, {"content", text}});
+            messages_.push_back({{"role", role}, {"content", text}});
         }
     }
 
     void add_reasoning(const Fields& item) {
         const char* const source = item.has("content") ? "content" : "summary";
         if (const Json* content = item.find(source)) {
-            const std::string text = joined_text(*content, item.path(source));
+            const std::string text = text_of_parts(*content, item.path(source));
             if (!text.empty()) assistant()["reasoning_content"] = text;
         }
     }
 
     void add_call(const Fields& item) {
         Json call = {
-            {"id", required_string(item, "call_id")},
+            {"id", item.required_string("call_id")},
             {"type", "function"},
             {"function",
-             {{"name", required_string(item, "name")}, {"arguments", required_string(item, "arguments")}}}};
+             {{"name", item.required_string("name")}, {"arguments", item.required_string("arguments")}}}};
         assistant()["tool_calls"].push_back(std::move(call));
     }
 
     void add_output(const Fields& item) {
         messages_.push_back({{"role", "tool"},
-                             {"tool_call_id", required_string(item, "call_id")},
-                             {"content", joined_text(item.required("output"), item.path("output"))}});
+                             {"tool_call_id", item.required_string("call_id")},
+                             {"content", text_of_parts(item.required("output"), item.path("output"))}});
     }
 
     Json& messages_;
@@ -103,7 +93,7 @@ std::string read_messages(const Fields& fields) {
         return dump(messages);
     }
     if (!input.is_array()) refuse_field(fields.path("input"), "must be a string or an array of items");
-    const Json* items = fields.array("input", kMostItems);
+    const Json* items = fields.array("input", kMostMessages);
     ItemReader reader(messages);
     for (std::size_t i = 0; i < items->size(); ++i) {
         reader.read(Fields((*items)[i], Fields::at(fields.path("input"), i)));
@@ -111,16 +101,16 @@ std::string read_messages(const Fields& fields) {
     return dump(messages);
 }
 
-std::string read_tools(const Fields& fields) {
+std::string read_responses_tools(const Fields& fields) {
     const Json* tools = fields.array("tools", kMostTools);
     if (!tools || tools->empty()) return {};
     Json translated = Json::array();
     for (std::size_t i = 0; i < tools->size(); ++i) {
         const Fields tool((*tools)[i], Fields::at(fields.path("tools"), i));
-        if (required_string(tool, "type") != "function") {
+        if (tool.required_string("type") != "function") {
             refuse_field(tool.path("type"), "must be function; this server runs no tools of its own");
         }
-        Json function = {{"name", required_string(tool, "name")}};
+        Json function = {{"name", tool.required_string("name")}};
         if (const auto description = tool.string("description")) function["description"] = *description;
         const Json* schema = tool.find("parameters");
         function["parameters"] = schema ? *schema : Json{{"type", "object"}};
@@ -129,13 +119,13 @@ std::string read_tools(const Fields& fields) {
     return dump(translated);
 }
 
-ToolWish read_tool_wish(const Fields& fields) {
+ToolWish read_responses_tool_wish(const Fields& fields) {
     ToolWish wish;
     wish.parallel = fields.boolean("parallel_tool_calls").value_or(true);
     const Json* choice = fields.find("tool_choice");
     if (choice && choice->is_object()) {
         wish.choice = ToolWish::Choice::Named;
-        wish.name = required_string(Fields(*choice, fields.path("tool_choice")), "name");
+        wish.name = Fields(*choice, fields.path("tool_choice")).required_string("name");
         return wish;
     }
     const auto word = fields.word("tool_choice", {"none", "auto", "required"});
@@ -144,7 +134,7 @@ ToolWish read_tool_wish(const Fields& fields) {
     return wish;
 }
 
-FormatWish read_format(const Fields& fields) {
+FormatWish read_responses_format(const Fields& fields) {
     const auto text = fields.object("text");
     const auto format = text ? text->object("format") : std::nullopt;
     if (!format) return {};
@@ -165,9 +155,9 @@ ChatInput read_responses_chat(const Fields& fields) {
     }
     ChatInput input;
     input.messages = read_messages(fields);
-    input.tools = read_tools(fields);
-    input.tool_wish = read_tool_wish(fields);
-    input.format = read_format(fields);
+    input.tools = read_responses_tools(fields);
+    input.tool_wish = read_responses_tool_wish(fields);
+    input.format = read_responses_format(fields);
     const auto reasoning = fields.object("reasoning");
     if (const auto effort = reasoning ? reasoning->string("effort") : std::nullopt) {
         input.variables = dump({{"reasoning_effort", *effort}});

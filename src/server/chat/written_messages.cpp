@@ -21,10 +21,10 @@ std::size_t WrittenMessages::size() const { return messages_->size(); }
 
 void WrittenMessages::add_message(Json& message, const std::string& path) {
     const Fields fields(message, path);
-    const auto role = fields.word("role", {"system", "developer", "user", "assistant", "tool", "function"});
-    if (!role) refuse_field(fields.path("role"), "is missing");
+    const std::string role =
+        fields.required_word("role", {"system", "developer", "user", "assistant", "tool", "function"});
     const auto content = message.find("content");
-    const bool written = *role != "assistant";
+    const bool written = role != "assistant";
     const std::string place = fields.path("content");
     if (content == message.end() || content->is_null()) {
         if (written) refuse_field(place, "is missing");

@@ -33,6 +33,16 @@ const Json& Fields::required(std::string_view name) const {
     return *value;
 }
 
+std::string Fields::required_string(std::string_view name) const {
+    required(name);
+    return *string(name);
+}
+
+std::string Fields::required_word(std::string_view name, const std::vector<std::string>& words) const {
+    required(name);
+    return *word(name, words);
+}
+
 std::optional<bool> Fields::boolean(std::string_view name) const {
     const Json* value = find(name);
     if (!value) return std::nullopt;

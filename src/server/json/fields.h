@@ -27,8 +27,10 @@ class Fields {
     std::optional<std::int64_t> integer(std::string_view name, std::int64_t least, std::int64_t most) const;
     std::optional<double> number(std::string_view name, double least, double most) const;
     std::optional<std::string> string(std::string_view name) const;
+    std::string required_string(std::string_view name) const;
     /// One of the words.
     std::optional<std::string> word(std::string_view name, const std::vector<std::string>& words) const;
+    std::string required_word(std::string_view name, const std::vector<std::string>& words) const;
     /// A string, or an array of at most `most` strings; empty where missing.
     std::vector<std::string> strings(std::string_view name, std::size_t most) const;
     /// Null where missing.

@@ -6,22 +6,10 @@
 
 #include "server/json/api_error.h"
 #include "server/json/parse.h"
+#include "server/json/refused_for_test.h"
 
 namespace coterie::server {
 namespace {
-
-/// The field that a refusal names.
-template <typename Read>
-std::string refused(Read read) {
-    try {
-        read();
-    } catch (const ApiError& error) {
-        EXPECT_EQ(error.status(), 400);
-        EXPECT_NE(std::string(error.what()).find(error.parameter()), std::string::npos);
-        return error.parameter();
-    }
-    return "not refused";
-}
 
 TEST(Fields, TakesMissingAndNullForTheSame) {
     const Json body = Json::parse(R"({"a": null, "b": 0})");
@@ -52,6 +40,9 @@ TEST(Fields, NamesPlacesBelow) {
     EXPECT_EQ(refused([&] { fields.strings("stop", 1); }), "stop");
     EXPECT_EQ(refused([&] { fields.object("stop"); }), "stop");
     EXPECT_EQ(refused([&] { fields.required("nothing"); }), "nothing");
+    EXPECT_EQ(refused([&] { fields.required_string("nothing"); }), "nothing");
+    EXPECT_EQ(refused([&] { fields.required_string("stop"); }), "stop");
+    EXPECT_EQ(refused([&] { fields.object("format")->required_word("kind", {"xml"}); }), "format.kind");
 }
 
 TEST(ParseObject, RefusesWhatIsNoObject) {

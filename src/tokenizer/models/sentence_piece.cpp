@@ -11,7 +11,6 @@ namespace coterie {
 namespace {
 
 constexpr std::string_view kSpace = "\u2581";
-constexpr TokenId kNoToken = -1;
 
 /// The byte that a text like `<0x0A>` names.
 std::optional<unsigned char> parse_byte_text(std::string_view text) {

@@ -8,6 +8,7 @@
 namespace coterie {
 
 using TokenId = std::int32_t;
+inline constexpr TokenId kNoToken = -1;
 
 /// The numbers that GGUF files use in `tokenizer.ggml.token_type`.
 enum class TokenType : std::int32_t {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "chat/tools/formats/json_call.h"
+
 namespace coterie {
 namespace {
 
@@ -69,9 +71,29 @@ void CallParser::take(std::string_view text) {
     take_bytes(first + text.size());
 }
 
+CallParser::Match CallParser::require(std::string_view text) {
+    const Match found = match(text);
+    if (found == Match::Whole) take(text);
+    if (found == Match::No) give_up();
+    return found;
+}
+
 void CallParser::skip(std::string_view text) {
     const std::size_t first = std::min(pending_.find_first_not_of(kSpace), pending_.size());
     pending_.erase(0, first + text.size());
+}
+
+CallParser::Match CallParser::skip_one(std::span<const std::string_view> marks) {
+    Match best = Match::No;
+    for (const std::string_view mark : marks) {
+        const Match found = match(mark);
+        if (found == Match::Whole) {
+            skip(mark);
+            return found;
+        }
+        if (found == Match::Partly) best = found;
+    }
+    return best;
 }
 
 std::string CallParser::take_bytes(std::size_t count) {
@@ -89,8 +111,7 @@ void CallParser::give_up() {
 
 void CallParser::begin_call(std::string_view name, std::string_view id) {
     raw_.clear();
-    arguments_.clear();
-    scanner_ = {};
+    begin_object();
     call_is_open_ = true;
     writer_.begin_call(name, id);
 }
@@ -103,15 +124,35 @@ void CallParser::end_call() {
 bool CallParser::step_json_arguments() {
     const std::size_t count = scanner_.feed(pending_);
     const std::string text = take_bytes(count);
-    arguments_ += text;
+    json_ += text;
     writer_.arguments(text);
     if (!scanner_.is_complete()) return false;
-    if (is_json_object(arguments_)) {
+    if (is_json_object(json_)) {
         end_call();
     } else {
         call_is_open_ = false;
     }
     return true;
+}
+
+void CallParser::begin_object() {
+    scanner_ = {};
+    json_.clear();
+}
+
+CallParser::Match CallParser::step_object() {
+    if (json_.empty()) take("");
+    if (!pending_.empty()) json_ += take_bytes(scanner_.feed(pending_));
+    if (!scanner_.is_complete()) return Match::Partly;
+    const auto call = read_json_call(json_);
+    if (!call || !writer_.find(call->name)) {
+        give_up();
+        return Match::No;
+    }
+    begin_call(call->name, call->id);
+    writer_.arguments(call->arguments);
+    end_call();
+    return Match::Whole;
 }
 
 }  // namespace coterie

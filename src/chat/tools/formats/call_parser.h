@@ -40,8 +40,12 @@ class CallParser {
     Match match(std::string_view text) const;
     /// Takes white space and the text, once `match` says Whole.
     void take(std::string_view text);
+    /// Takes the text where `match` says Whole; gives up where it says No.
+    Match require(std::string_view text);
     /// Takes the same, behind a call, where it is of no use to anyone.
     void skip(std::string_view text);
+    /// Skips one of the closing marks, in whatever order and number they come.
+    Match skip_one(std::span<const std::string_view> marks);
     /// Takes this many bytes as part of a call.
     std::string take_bytes(std::size_t count);
     /// What was read as a call is none.
@@ -52,13 +56,19 @@ class CallParser {
     /// Streams a JSON object's bytes as the call's arguments. True when the call has ended or broken off.
     bool step_json_arguments();
 
+    /// For a call that is one JSON object with name and arguments (json_call.h), and is given out when it is
+    /// whole.
+    void begin_object();
+    /// Whole once the call has been written, No where it was none and has been given up.
+    Match step_object();
+
     EventWriter& writer_;
     std::string pending_;
     std::string raw_;
 
   private:
     JsonObjectScanner scanner_;
-    std::string arguments_;
+    std::string json_;  ///< what the scanner has seen
     bool call_is_open_ = false;
 };
 

@@ -18,6 +18,7 @@ constexpr std::string_view kSeparator = "<\uFF5Ctool\u2581sep\uFF5C>";
 constexpr std::string_view kFence = "```json";
 constexpr std::string_view kFenceEnd = "```";
 constexpr std::string_view kMarkers[] = {kCallsBegin, kCallBegin};
+constexpr std::string_view kCallEnds[] = {kFenceEnd, kCallEnd, kCallsEnd};
 
 class DeepSeekParser final : public CallParser {
   public:
@@ -51,15 +52,9 @@ class DeepSeekParser final : public CallParser {
     bool is_behind_call() const override { return state_ == State::Tail; }
 
     bool step_call() {
-        const Match found = match(kCallBegin);
-        if (found == Match::Partly) return false;
-        if (found == Match::No) {
-            give_up();
-            return true;
-        }
-        take(kCallBegin);
-        state_ = State::Name;
-        return true;
+        const Match begin = require(kCallBegin);
+        if (begin == Match::Whole) state_ = State::Name;
+        return begin != Match::Partly;
     }
 
     /// The name and all up to the arguments' brace.
@@ -95,14 +90,9 @@ class DeepSeekParser final : public CallParser {
             state_ = State::Name;
             return true;
         }
-        bool is_partly = match(kCallBegin) == Match::Partly;
-        for (const std::string_view mark : {kFenceEnd, kCallEnd, kCallsEnd}) {
-            is_partly |= match(mark) == Match::Partly;
-            if (match(mark) != Match::Whole) continue;
-            skip(mark);
-            return true;
-        }
-        if (is_partly) return false;
+        const Match end = skip_one(kCallEnds);
+        if (end == Match::Whole) return true;
+        if (end == Match::Partly || match(kCallBegin) == Match::Partly) return false;
         raw_.clear();
         state_ = State::Content;
         return true;

@@ -2,9 +2,6 @@
 // {"name": "NAME", "arguments": {...}}
 // </tool_call>
 
-#include <nlohmann/json.hpp>
-#include <string>
-
 #include "chat/tools/formats/call_parser.h"
 #include "chat/tools/formats/json_call.h"
 
@@ -50,8 +47,7 @@ class HermesParser final : public CallParser {
         const JsonCallHead head = read_json_call_head(pending_);
         if (head.kind == JsonCallHead::Kind::Partly) return false;
         if (head.kind == JsonCallHead::Kind::No) {
-            scanner_ = {};
-            object_.clear();
+            begin_object();
             state_ = State::WholeObject;
             return true;
         }
@@ -66,25 +62,12 @@ class HermesParser final : public CallParser {
     }
 
     bool step_whole_object() {
-        if (scanner_.is_complete()) return finish_object();
-        if (object_.empty()) take("");
-        if (pending_.empty()) return false;
-        object_ += take_bytes(scanner_.feed(pending_));
-        return scanner_.is_complete();
-    }
-
-    bool finish_object() {
-        const auto call = read_json_call(object_);
-        if (!call || !writer_.find(call->name)) {
-            give_up();
-            return true;
+        const Match object = step_object();
+        if (object == Match::Whole) {
+            has_outer_brace_ = false;
+            state_ = State::Tail;
         }
-        begin_call(call->name);
-        writer_.arguments(call->arguments);
-        end_call();
-        has_outer_brace_ = false;
-        state_ = State::Tail;
-        return true;
+        return object != Match::Partly;
     }
 
     /// The object's own brace and the closing mark; models forget either, or repeat it.
@@ -107,8 +90,6 @@ class HermesParser final : public CallParser {
     }
 
     State state_ = State::Content;
-    JsonObjectScanner scanner_;
-    std::string object_;
     bool has_outer_brace_ = true;
 };
 

@@ -2,7 +2,6 @@
 // [TOOL_CALLS]NAME[ARGS]{...}, with [CALL_ID]ID before [ARGS] in some versions
 
 #include "chat/tools/formats/call_parser.h"
-#include "chat/tools/formats/json_call.h"
 
 namespace coterie {
 namespace {
@@ -28,7 +27,7 @@ class MistralParser final : public CallParser {
             case State::Start:
                 return step_start();
             case State::Object:
-                return step_object();
+                return step_list();
             case State::NextObject:
                 return step_next_object();
             case State::Name:
@@ -50,36 +49,18 @@ class MistralParser final : public CallParser {
         if (match("[") == Match::Whole) {
             take("[");
             begin_object();
+            state_ = State::Object;
         } else {
             state_ = State::Name;
         }
         return true;
     }
 
-    void begin_object() {
-        scanner_ = {};
-        object_.clear();
-        state_ = State::Object;
-    }
-
     /// A list's calls are short and come whole: their ids stand behind the arguments.
-    bool step_object() {
-        if (!scanner_.is_complete()) {
-            if (object_.empty()) take("");
-            if (pending_.empty()) return false;
-            object_ += take_bytes(scanner_.feed(pending_));
-            if (!scanner_.is_complete()) return false;
-        }
-        const auto call = read_json_call(object_);
-        if (!call || !writer_.find(call->name)) {
-            give_up();
-            return true;
-        }
-        begin_call(call->name, call->id);
-        writer_.arguments(call->arguments);
-        end_call();
-        state_ = State::NextObject;
-        return true;
+    bool step_list() {
+        const Match object = step_object();
+        if (object == Match::Whole) state_ = State::NextObject;
+        return object != Match::Partly;
     }
 
     bool step_next_object() {
@@ -88,6 +69,7 @@ class MistralParser final : public CallParser {
         if (match(",") == Match::Whole) {
             take(",");
             begin_object();
+            state_ = State::Object;
             return true;
         }
         if (match("]") == Match::Whole) skip("]");
@@ -117,8 +99,6 @@ class MistralParser final : public CallParser {
     }
 
     State state_ = State::Content;
-    JsonObjectScanner scanner_;
-    std::string object_;
 };
 
 }  // namespace

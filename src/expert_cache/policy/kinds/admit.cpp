@@ -10,14 +10,13 @@ namespace coterie::expert_cache {
 namespace {
 
 constexpr std::int64_t kWindowTokens = 64;
-constexpr double kHalfLifeTokens = 128.0;
 constexpr std::int32_t kLongAgo = -kWindowTokens;
 constexpr std::int64_t kRebaseTokens = std::int64_t{1} << 30;
 
 class Admit final : public Policy {
   public:
     explicit Admit(const PolicySetting& setting)
-        : weight_(kHalfLifeTokens),
+        : weight_(kCountHalfLifeTokens),
           experts_(static_cast<std::size_t>(setting.experts)),
           residents_(static_cast<std::size_t>(setting.experts + 63) / 64),
           slots_(setting.slots) {}

@@ -8,7 +8,6 @@ namespace {
 
 /// T1, T2, B1 and B2 of the paper.
 enum List { kOnce, kAgain, kLeftOnce, kLeftAgain, kLists };
-constexpr double kAboveOrders = 0x1p52;
 
 class Arc final : public Policy {
   public:
@@ -29,7 +28,7 @@ class Arc final : public Policy {
     }
     double worth(std::int32_t expert, std::int64_t) const override {
         return static_cast<double>(lists_.order(expert)) +
-               (lists_.list_of(expert) == kAgain ? kAboveOrders : 0.0);
+               (lists_.list_of(expert) == kAgain ? ExpertLists::kAboveOrders : 0.0);
     }
     void inserted(std::int32_t expert, std::int64_t) override {
         lists_.move_to(lists_.list_of(expert) == ExpertLists::kNone ? kOnce : kAgain, expert);

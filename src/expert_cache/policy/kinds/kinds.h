@@ -7,6 +7,9 @@
 /// One function per kind of policy, one file each; `registry.cpp` lists them.
 namespace coterie::expert_cache {
 
+/// Of the counts of uses that policies keep.
+inline constexpr double kCountHalfLifeTokens = 128.0;
+
 /// The default. A miss enters when its expert was used at least twice in the last 64 tokens, or while slots
 /// are free; the least used by an ageing count leaves, unless it was used more than the newcomer. No margin
 /// is asked on top. The comparison spares nine of ten copies and costs no hits (docs/expert_cache.md).

@@ -5,11 +5,9 @@
 namespace coterie::expert_cache {
 namespace {
 
-constexpr double kHalfLifeTokens = 128.0;
-
 class Lfu final : public Policy {
   public:
-    explicit Lfu(const PolicySetting& setting) : counts_(setting.experts, kHalfLifeTokens) {}
+    explicit Lfu(const PolicySetting& setting) : counts_(setting.experts, kCountHalfLifeTokens) {}
 
     void used(std::int32_t expert, std::int64_t token, bool) override { counts_.add(expert, token); }
     void token_used(std::span<const ExpertUse> chosen, std::int64_t token) override {

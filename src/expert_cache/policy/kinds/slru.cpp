@@ -5,7 +5,6 @@ namespace coterie::expert_cache {
 namespace {
 
 enum Segment { kProbation, kProtected, kSegments };
-constexpr double kAboveOrders = 0x1p52;
 
 /// Four fifths, as in the paper's experiments (Karedla, Love and Wherry, 1994: 60 to 80 %).
 std::int32_t protected_share(std::int32_t slots) { return slots * 4 / 5; }
@@ -27,7 +26,7 @@ class Slru final : public Policy {
     }
     double worth(std::int32_t expert, std::int64_t) const override {
         return static_cast<double>(lists_.order(expert)) +
-               (lists_.list_of(expert) == kProtected ? kAboveOrders : 0.0);
+               (lists_.list_of(expert) == kProtected ? ExpertLists::kAboveOrders : 0.0);
     }
     void inserted(std::int32_t expert, std::int64_t) override { lists_.move_to(kProbation, expert); }
     void removed(std::int32_t expert, std::int64_t) override { lists_.remove(expert); }

@@ -12,7 +12,7 @@
 namespace coterie::grammar {
 namespace {
 
-constexpr std::uint32_t kMaxDigits = 16;
+constexpr std::uint32_t kMaxNumberDigits = 16;
 constexpr std::size_t kMaxNameLength = 256;
 
 /// What JSON strings must not hold as it is.
@@ -107,7 +107,7 @@ ExpressionId JsonTexts::character(std::vector<CodeRange> ranges) {
 
 ExpressionId JsonTexts::any_integer() {
     return shared("integer", [&] {
-        const ExpressionId digits = rules_.repeat(rules_.characters({{'0', '9'}}), 0, kMaxDigits - 1);
+        const ExpressionId digits = rules_.repeat(rules_.characters({{'0', '9'}}), 0, kMaxNumberDigits - 1);
         return rules_.sequence(
             {rules_.optional(rules_.bytes("-")),
              rules_.choice({rules_.bytes("0"), rules_.sequence({rules_.characters({{'1', '9'}}), digits})})});
@@ -118,7 +118,7 @@ ExpressionId JsonTexts::any_number() {
     return shared("number", [&] {
         const ExpressionId digit = rules_.characters({{'0', '9'}});
         const ExpressionId fraction =
-            rules_.sequence({rules_.bytes("."), rules_.repeat(digit, 1, kMaxDigits)});
+            rules_.sequence({rules_.bytes("."), rules_.repeat(digit, 1, kMaxNumberDigits)});
         const ExpressionId sign = rules_.optional(rules_.characters({{'+', '+'}, {'-', '-'}}));
         const ExpressionId exponent =
             rules_.sequence({rules_.characters({{'e', 'e'}, {'E', 'E'}}), sign, rules_.repeat(digit, 1, 2)});

@@ -12,7 +12,7 @@
 namespace coterie::grammar {
 namespace {
 
-constexpr int kMaxDepth = 100;
+constexpr int kMaxSchemaDepth = 100;
 constexpr std::size_t kMaxSteps = 500'000;  // parts of schemas that are read or copied
 
 const std::string kTypes[] = {"null", "boolean", "object", "array", "string", "integer", "number"};
@@ -60,7 +60,7 @@ RuleId SchemaCompiler::compile() {
 
 ExpressionId SchemaCompiler::schema(const Json& schema, const Place& place) {
     count_steps(1, place);
-    if (place.depth > kMaxDepth)
+    if (place.depth > kMaxSchemaDepth)
         refuse(place, "the schema nests too deep, or schemas that must hold together refer to themselves");
     if (schema.is_boolean()) return schema.get<bool>() ? json_.any_value() : rules_.choice({});
     if (!schema.is_object()) refuse(place, "a schema must be an object or a boolean");

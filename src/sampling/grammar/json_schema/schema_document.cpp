@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMaxTextBytes = 512 << 10;
 constexpr std::size_t kMaxMembers = 2000;
-constexpr std::size_t kMaxDepth = 100;
+constexpr std::size_t kMaxTextDepth = 100;
 
 /// Checks a text before values are built from it.
 struct LimitCheck : nlohmann::json_sax<nlohmann::json> {
@@ -40,8 +40,8 @@ struct LimitCheck : nlohmann::json_sax<nlohmann::json> {
 
     bool open() {
         members.push_back(0);
-        if (members.size() <= kMaxDepth) return true;
-        problem = fmt::format("it nests more than {} deep", kMaxDepth);
+        if (members.size() <= kMaxTextDepth) return true;
+        problem = fmt::format("it nests more than {} deep", kMaxTextDepth);
         return false;
     }
     bool close() {
