@@ -289,6 +289,46 @@ TEST_P(CudaTest, AStepInPartsOnSeveralGpusGivesTheRowsOfOne) {
     }
 }
 
+/// Writes down who was told what, in order.
+class RoutingLog final : public StepObserver {
+  public:
+    struct Entry {
+        int layer;
+        std::int64_t row;
+        std::vector<std::int32_t> experts;
+        bool operator==(const Entry&) const = default;
+    };
+    std::vector<Entry> entries;
+    void routed(int layer, std::int64_t row, std::span<const std::int32_t> experts,
+                std::span<const float>) override {
+        entries.push_back({layer, row, {experts.begin(), experts.end()}});
+    }
+    void layer_done(int layer, const float*, std::int64_t, std::int64_t) override {
+        entries.push_back({layer, -1, {}});
+    }
+};
+
+TEST_P(CudaTest, WhoLooksOnSeesTheSameOnSeveralGpus) {
+    if (layers_ < 2) return;
+    std::vector<TokenId> tokens;  // more than two GPUs would leave in one part
+    for (std::size_t i = 0; i < 700; ++i) tokens.push_back(tokens_[i % tokens_.size()]);
+    const auto routing_of = [&](Gpus gpus) {
+        EngineOptions options = options_of(GetParam());
+        options.offload.gpus = numbers(gpus);
+        options.offload.gpu_split.assign(options.offload.gpus.size(), 1);
+        options.offload.slots_per_layer = static_cast<std::int32_t>(experts_);
+        options.window = 1024;
+        Engine engine(archive_, options);
+        Sequence sequence = engine.make_sequence();
+        RoutingLog log;
+        engine.extend(sequence, tokens, &log, [](std::int64_t, std::int64_t, std::int64_t) {});
+        return log.entries;
+    };
+    const auto seen = routing_of(Gpus::One);
+    EXPECT_GE(seen.size(), static_cast<std::size_t>(layers_));
+    EXPECT_EQ(routing_of(Gpus::Two), seen);
+}
+
 TEST_P(CudaTest, ASequenceIsSavedFromSeveralGpusAndRestored) {
     if (layers_ < 2) return;
     const auto two = gpu_engine(100, expert_cache::Learning::Off, Misses::Cpu, Gpus::Two);

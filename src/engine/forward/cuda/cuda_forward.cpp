@@ -75,12 +75,12 @@ class CudaForward final : public DeviceForward {
     void make_cache();
     void preload();
     bool learns(std::size_t tokens) const;
-    std::int64_t part_tokens(std::size_t tokens) const;
+    std::int64_t part_tokens(const Step& step) const;
     void run(const Step& step, expert_cache::CacheStep* cache_step);
     bool may_begin(std::size_t stage) const;
     void finish_part(std::size_t stage, const Step& step, expert_cache::CacheStep* cache_step);
     void learn(const CudaStage& stage, int part, bool counts, expert_cache::CacheStep& cache_step);
-    void observe(const CudaStage& stage, const Step& part) const;
+    void observe(const CudaStage& stage, int part) const;
     void drain() noexcept;
 
     const models::Model& model_;
@@ -222,10 +222,11 @@ bool CudaForward::learns(std::size_t tokens) const {
     return tokens <= kLearningTokens && options_.learning == expert_cache::Learning::On;
 }
 
-/// A prompt on several GPUs is cut, so that all of them have work.
-std::int64_t CudaForward::part_tokens(std::size_t tokens) const {
-    if (stages_.size() == 1) return options_.max_tokens;
-    const auto each = static_cast<std::int64_t>((tokens + stages_.size() - 1) / stages_.size());
+/// A prompt on several GPUs is cut, so that all of them have work. Not where somebody looks on, who is to see
+/// layer after layer of the whole step.
+std::int64_t CudaForward::part_tokens(const Step& step) const {
+    if (stages_.size() == 1 || step.observer != nullptr) return options_.max_tokens;
+    const auto each = static_cast<std::int64_t>((step.tokens.size() + stages_.size() - 1) / stages_.size());
     const std::int64_t part = pages_for(each) * kPageTokens;
     return std::min(std::max(part, kSmallestPart), options_.max_tokens);
 }
@@ -233,7 +234,7 @@ std::int64_t CudaForward::part_tokens(std::size_t tokens) const {
 void CudaForward::step(const Step& step) {
     const auto entered = std::chrono::steady_clock::now();
     const double in_windows = step_seconds_;
-    parts_.split(step, part_tokens(step.tokens.size()));
+    parts_.split(step, part_tokens(step));
     std::optional<expert_cache::CacheStep> cache_step;
     try {
         const bool prompt = step.tokens.size() > kLearningTokens;
@@ -295,7 +296,7 @@ void CudaForward::finish_part(std::size_t s, const Step& step, expert_cache::Cac
     CudaStage& stage = *stages_[s];
     const int part = begun_[s] - 1;
     if (cache_step != nullptr) learn(stage, part, learns(step.tokens.size()), *cache_step);
-    if (step.observer != nullptr) observe(stage, parts_[part]);
+    if (step.observer != nullptr) observe(stage, part);
     if (s + 1 == stages_.size()) stage.take_logits(parts_.first_row(part));
     stage.end();
 }
@@ -315,18 +316,20 @@ void CudaForward::learn(const CudaStage& stage, int part, bool counts, expert_ca
 }
 
 /// The routing of a stage's layers, once the part is over: nothing of it is on the host earlier.
-void CudaForward::observe(const CudaStage& stage, const Step& part) const {
-    const auto tokens = static_cast<std::int64_t>(part.tokens.size());
+void CudaForward::observe(const CudaStage& stage, int part) const {
+    const Step step = parts_[part];
+    const auto tokens = static_cast<std::int64_t>(step.tokens.size());
     for (int layer = stage.layers().begin; layer < stage.layers().end; ++layer) {
         if (const models::MoeFfn* ffn = catalog_.layer(layer)) {
             const auto used = static_cast<std::size_t>(ffn->routing.used);
             for (std::int64_t t = 0; t < tokens; ++t) {
                 const std::size_t first = static_cast<std::size_t>(t) * used;
-                part.observer->routed(layer, t, stage.experts(layer).subspan(first, used),
+                step.observer->routed(layer, parts_.first_row(part) + t,
+                                      stage.experts(layer).subspan(first, used),
                                       stage.weights(layer).subspan(first, used));
             }
         }
-        part.observer->layer_done(layer, nullptr, 0, 0);
+        step.observer->layer_done(layer, nullptr, 0, 0);
     }
 }
 

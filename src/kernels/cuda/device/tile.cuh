@@ -8,7 +8,8 @@
 /// Products of a tile of rows with a tile of tokens on tensor cores, by the law of single products.
 ///
 /// A block walks the rows in slabs of four groups, one for each of the law's accumulators. While a slab is
-/// multiplied the next one is decoded beside it in shared memory, once for all tokens of the tile.
+/// multiplied the next one's bytes are on their way; then it is decoded beside it in shared memory, once for
+/// all tokens of the tile.
 namespace coterie::cuda {
 
 inline constexpr int kTileThreads = 256;
