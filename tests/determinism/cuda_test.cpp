@@ -31,8 +31,7 @@ constexpr std::size_t kBelowCell = 63;
 std::vector<TestModel> gpu_models() {
     std::vector<TestModel> models{test_models().front()};
     std::vector<std::string> paths;
-    for (const auto& entry :
-         std::filesystem::directory_iterator(std::string(COTERIE_SOURCE_DIR) + "/tests/golden/models")) {
+    for (const auto& entry : std::filesystem::directory_iterator(COTERIE_SOURCE_DIR "/tests/golden/models")) {
         if (entry.path().extension() == ".gguf") paths.push_back(entry.path().string());
     }
     std::sort(paths.begin(), paths.end());

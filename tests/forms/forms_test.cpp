@@ -15,7 +15,7 @@ using testing::EditableModel;
 using testing::join_rows;
 
 std::string golden(const std::string& id) {
-    return std::string(COTERIE_SOURCE_DIR) + "/tests/golden/models/" + id + ".gguf";
+    return COTERIE_SOURCE_DIR "/tests/golden/models/" + id + ".gguf";
 }
 
 std::vector<float> logits(std::shared_ptr<const gguf::Archive> archive) {

@@ -1,5 +1,6 @@
 #include "engine/forward/layer_range.h"
 
+#include <filesystem>
 #include <gtest/gtest.h>
 #include <string>
 #include <vector>
@@ -57,7 +58,7 @@ class Recorder final : public models::LayerOps {
 
 class Ranges : public testing::TestWithParam<const char*> {
   protected:
-    gguf::Archive archive_ = gguf::Archive::open(std::string(COTERIE_SOURCE_DIR) + "/" + GetParam());
+    gguf::Archive archive_ = gguf::Archive::open(std::filesystem::path(COTERIE_SOURCE_DIR) / GetParam());
     std::unique_ptr<models::Model> model_ = models::build_model(archive_);
     int layers_ = static_cast<int>(model_->layers.size());
 };
