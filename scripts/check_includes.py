@@ -20,10 +20,11 @@ ALLOWED = {
     "engine": {"base", "quant", "gguf", "kernels", "devices", "expert_cache", "kv_cache", "models"},
     "sampling": {"base", "tokenizer"},
     "synth": {"base", "quant", "gguf", "tokenizer"},
-    "scheduler": {"base", "tokenizer", "expert_cache", "kv_cache", "models", "engine", "sampling"},
+    "speculative": {"base", "tokenizer"},
+    "scheduler": {"base", "tokenizer", "speculative", "expert_cache", "kv_cache", "models", "engine", "sampling"},
     "server": {"base", "tokenizer", "chat", "sampling", "scheduler"},
     "cli": {"base", "quant", "gguf", "tokenizer", "chat", "kernels", "devices", "expert_cache", "models", "engine", "sampling",
-            "synth", "scheduler", "server"},
+            "synth", "speculative", "scheduler", "server"},
 }
 # Tests may build what they need with the engine and the models above them.
 ALLOWED_IN_TESTS = {"synth": {"engine", "models", "kernels"}}

@@ -36,11 +36,12 @@ ChatTemplate load_chat_template(std::shared_ptr<TemplateWorker> worker, const gg
 }
 
 ChatSession::ChatSession(engine::Engine& engine, const Tokenizer& tokenizer, ChatTemplate chat_template,
-                         const std::string& system_prompt)
+                         const std::string& system_prompt, const speculative::SpeculativeOptions& drafts)
     : engine_(engine),
       tokenizer_(tokenizer),
       template_(std::move(chat_template)),
       tags_(find_reasoning_tags(template_.source())),
+      drafts_(drafts),
       kept_turns_(system_prompt.empty() ? 0 : 1),
       sequence_(engine.make_sequence()) {
     if (!system_prompt.empty()) turns_.push_back({Role::System, system_prompt});
@@ -89,14 +90,13 @@ GenerationStats ChatSession::ask(const std::string& text, SamplerChain& sampler,
         if (!delta.content.empty()) sink.content(delta.content);
         answer += delta.content;
     };
-    std::vector<TokenId> generated;
-    const GenerationStats stats = generate(
-        engine_, sequence_, tokenizer_, sampler,
-        {.prompt = tokens,
-         .limit = limit,
-         .constraint = constraint ? &*constraint : nullptr,
-         .observer = observer},
-        [&](std::string_view piece) { deliver(splitter.feed(piece)); }, generated);
+    const GenerationStats stats = generate(engine_, sequence_, tokenizer_, sampler,
+                                           {.prompt = tokens,
+                                            .limit = limit,
+                                            .constraint = constraint ? &*constraint : nullptr,
+                                            .observer = observer,
+                                            .drafts = drafts_},
+                                           [&](std::string_view piece) { deliver(splitter.feed(piece)); });
     deliver(splitter.finish());
     turns.push_back({Role::Assistant, answer});
     turns_ = std::move(turns);

@@ -39,7 +39,7 @@ struct AnswerSink {
 class ChatSession {
   public:
     ChatSession(engine::Engine& engine, const Tokenizer& tokenizer, ChatTemplate chat_template,
-                const std::string& system_prompt);
+                const std::string& system_prompt, const speculative::SpeculativeOptions& drafts = {});
 
     /// Asks and answers; the exchange joins the history, an interrupted answer as far as it came. With an
     /// error the history stays as it was. `observer` and `grammar` may be null.
@@ -63,6 +63,7 @@ class ChatSession {
     const Tokenizer& tokenizer_;
     ChatTemplate template_;
     ReasoningTags tags_;
+    speculative::SpeculativeOptions drafts_;
     std::size_t kept_turns_;  ///< the system prompt
     std::vector<Turn> turns_;
     engine::Sequence sequence_;

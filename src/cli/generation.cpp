@@ -1,11 +1,16 @@
 #include "cli/generation.h"
 
+#include <algorithm>
 #include <chrono>
 #include <fmt/format.h>
+#include <memory>
+#include <vector>
 
 #include "base/error.h"
 #include "base/progress_bar.h"
 #include "cli/interrupt.h"
+#include "speculative/speculator.h"
+#include "speculative/window.h"
 #include "tokenizer/streaming_detokenizer.h"
 
 namespace coterie::cli {
@@ -67,56 +72,164 @@ const float* read_prompt(engine::Engine& engine, engine::Sequence& sequence, con
     }
 }
 
-/// The next token, accepted by all who follow the answer.
-TokenId draw(SamplerChain& sampler, std::span<const float> logits, GrammarConstraint* constraint) {
-    const std::span<const std::uint64_t> allowed =
-        constraint ? constraint->mask() : std::span<const std::uint64_t>();
-    const TokenId token = sampler.sample(logits, allowed);
-    sampler.accept(token);
-    if (constraint) constraint->accept(token);
-    return token;
-}
+/// Draws an answer's tokens one after another and hands their text on.
+class Writer {
+  public:
+    /// `text` holds the prompt and gets the answer.
+    Writer(engine::Engine& engine, const Tokenizer& tokenizer, SamplerChain& sampler,
+           const GenerationRequest& request, FunctionRef<void(std::string_view)> emit, GenerationStats& stats,
+           std::vector<TokenId>& text)
+        : engine_(engine),
+          tokenizer_(tokenizer),
+          sampler_(sampler),
+          request_(request),
+          emit_(emit),
+          stats_(stats),
+          text_(text),
+          pieces_(tokenizer, {.control = ControlTokens::Hide, .leading_space = LeadingSpace::Keep}) {}
+
+    /// Draws the next token. False where it was the last one; stats say why.
+    bool draw(std::span<const float> logits) {
+        const TokenId token = choose(logits);
+        text_.push_back(token);
+        ++stats_.generated_tokens;
+        if (request_.stop_at_end_tokens && tokenizer_.is_end_of_generation(token)) return false;
+        if (const std::string piece = pieces_.add(token); !piece.empty()) emit_(piece);
+        if (request_.constraint && request_.constraint->finished()) return false;
+        if (static_cast<std::int64_t>(text_.size()) >= engine_.context())
+            return stop(StopReason::ContextFull);
+        return may_go_on();
+    }
+
+    /// False where the limit is reached or Ctrl-C was pressed.
+    bool may_go_on() {
+        if (stats_.generated_tokens == request_.limit) return stop(StopReason::Limit);
+        if (interrupt_requested()) return stop(StopReason::Interrupted);
+        return true;
+    }
+
+    void finish() {
+        if (const std::string rest = pieces_.flush(); !rest.empty()) emit_(rest);
+    }
+
+  private:
+    /// Accepted by all who follow the answer.
+    TokenId choose(std::span<const float> logits) {
+        GrammarConstraint* constraint = request_.constraint;
+        const std::span<const std::uint64_t> allowed =
+            constraint ? constraint->mask() : std::span<const std::uint64_t>();
+        const TokenId token = sampler_.sample(logits, allowed);
+        sampler_.accept(token);
+        if (constraint) constraint->accept(token);
+        return token;
+    }
+
+    bool stop(StopReason reason) {
+        stats_.stop = reason;
+        return false;
+    }
+
+    engine::Engine& engine_;
+    const Tokenizer& tokenizer_;
+    SamplerChain& sampler_;
+    const GenerationRequest& request_;
+    FunctionRef<void(std::string_view)> emit_;
+    GenerationStats& stats_;
+    std::vector<TokenId>& text_;
+    StreamingDetokenizer pieces_;
+};
+
+/// Computes an answer's tokens: the last one of the text in each step, and behind it what is drafted.
+class Steps {
+  public:
+    Steps(engine::Engine& engine, engine::Sequence& sequence, const GenerationRequest& request,
+          GenerationStats& stats, const std::vector<TokenId>& text)
+        : engine_(engine),
+          sequence_(sequence),
+          request_(request),
+          stats_(stats),
+          text_(text),
+          speculator_(speculative::make_speculator(request.drafts, engine.context())) {}
+
+    /// One step, in which the writer draws a token or several. False where one was the last.
+    bool next(Writer& writer) {
+        begin();
+        bool more = true;
+        const auto take = [&](std::int64_t row, std::span<const float> logits) {
+            if (!window_.draws(row)) return;
+            more = writer.draw(logits);
+            if (more) {
+                window_.drew(text_.back());
+            } else {
+                window_.end();
+            }
+        };
+        const Clock::time_point start = Clock::now();
+        const engine::Slice slice{&sequence_, window_.tokens(), engine::Slice::Logits::All};
+        engine_.step({&slice, 1}, take, request_.observer);
+        if (speculator_) settle(seconds_since(start));
+        return more;
+    }
+
+  private:
+    void begin() {
+        const auto held = static_cast<std::size_t>(sequence_.length());
+        window_.begin(std::span(text_).subspan(held), draft());
+        if (window_.drafted() > 0) sequence_.snapshot();  // recurrent layers come back to it
+    }
+
+    std::span<const TokenId> draft() {
+        if (!speculator_) return {};
+        const auto length = static_cast<std::int64_t>(text_.size());
+        // Each is computed, and one more drawn behind it.
+        std::int64_t most = std::min(request_.drafts.most_tokens, engine_.context() - length - 1);
+        most = std::min(most, engine_.batch() - (length - sequence_.length()));
+        if (request_.limit >= 0) most = std::min(most, request_.limit - stats_.generated_tokens - 1);
+        speculative::StepBudget budget(costs_, 1);
+        return speculator_->draft(text_, most, budget);
+    }
+
+    void settle(double seconds) {
+        const std::int64_t drafted = window_.drafted();
+        costs_.observe(static_cast<std::int64_t>(window_.tokens().size()), seconds);
+        if (drafted == 0) return;
+        stats_.drafted_tokens += drafted;
+        stats_.accepted_tokens += window_.accepted();
+        speculator_->settle(window_.accepted(), window_.rejected());
+        const auto held = static_cast<std::int64_t>(text_.size()) - 1;
+        if (sequence_.length() > held) sequence_.truncate(held);
+    }
+
+    engine::Engine& engine_;
+    engine::Sequence& sequence_;
+    const GenerationRequest& request_;
+    GenerationStats& stats_;
+    const std::vector<TokenId>& text_;
+    std::unique_ptr<speculative::Speculator> speculator_;  ///< or null
+    speculative::StepCosts costs_;
+    speculative::Window window_;
+};
 
 }  // namespace
 
 GenerationStats generate(engine::Engine& engine, engine::Sequence& sequence, const Tokenizer& tokenizer,
                          SamplerChain& sampler, const GenerationRequest& request,
-                         FunctionRef<void(std::string_view)> emit, std::vector<TokenId>& generated) {
+                         FunctionRef<void(std::string_view)> emit) {
     check_room(engine, request.prompt);
     GenerationStats stats;
-    generated.clear();
     const float* logits = read_prompt(engine, sequence, request, stats);
     if (!logits) return stats;
     sampler.accept(request.prompt);
 
-    StreamingDetokenizer text(tokenizer,
-                              {.control = ControlTokens::Hide, .leading_space = LeadingSpace::Keep});
-    const auto vocabulary = static_cast<std::size_t>(engine.config().vocabulary);
+    std::vector<TokenId> text(request.prompt.begin(), request.prompt.end());
+    text.reserve(static_cast<std::size_t>(engine.context()));
+    Writer writer(engine, tokenizer, sampler, request, emit, stats, text);
+    Steps steps(engine, sequence, request, stats, text);
     const Clock::time_point start = Clock::now();
-    const auto keep_drawn = [&](std::int64_t, std::span<const float> row) { logits = row.data(); };
-    while (true) {
-        if (stats.generated_tokens == request.limit) {
-            stats.stop = StopReason::Limit;
-            break;
-        }
-        if (interrupt_requested()) {
-            stats.stop = StopReason::Interrupted;
-            break;
-        }
-        const TokenId token = draw(sampler, {logits, vocabulary}, request.constraint);
-        generated.push_back(token);
-        ++stats.generated_tokens;
-        if (request.stop_at_end_tokens && tokenizer.is_end_of_generation(token)) break;
-        if (const std::string piece = text.add(token); !piece.empty()) emit(piece);
-        if (request.constraint && request.constraint->finished()) break;
-        if (sequence.length() + 1 >= engine.context()) {
-            stats.stop = StopReason::ContextFull;
-            break;
-        }
-        const engine::Slice slice{&sequence, {&token, 1}, engine::Slice::Logits::Last};
-        engine.step({&slice, 1}, keep_drawn, request.observer);
-    }
-    if (const std::string rest = text.flush(); !rest.empty()) emit(rest);
+    bool more =
+        writer.may_go_on() && writer.draw({logits, static_cast<std::size_t>(engine.config().vocabulary)});
+    while (more) more = steps.next(writer);
+    writer.finish();
     stats.generation_seconds = seconds_since(start);
     return stats;
 }
@@ -125,10 +238,14 @@ std::string describe(const GenerationStats& stats) {
     const auto rate = [](std::int64_t tokens, double seconds) {
         return seconds > 0.0 ? static_cast<double>(tokens) / seconds : 0.0;
     };
-    return fmt::format("prompt {} tokens ({} cached) at {:.1f} t/s, answer {} tokens at {:.1f} t/s",
+    const std::string drafts =
+        stats.drafted_tokens == 0
+            ? std::string()
+            : fmt::format(", {} of {} drafted tokens came true", stats.accepted_tokens, stats.drafted_tokens);
+    return fmt::format("prompt {} tokens ({} cached) at {:.1f} t/s, answer {} tokens at {:.1f} t/s{}",
                        stats.prompt_tokens, stats.cached_tokens,
                        rate(stats.prompt_tokens, stats.prompt_seconds), stats.generated_tokens,
-                       rate(stats.generated_tokens, stats.generation_seconds));
+                       rate(stats.generated_tokens, stats.generation_seconds), drafts);
 }
 
 }  // namespace coterie::cli

@@ -12,6 +12,8 @@ struct Counters {
     Count prompt_tokens{0};  ///< computed
     Count cached_tokens{0};  ///< of prompts, taken from the prefix cache
     Count generated_tokens{0};
+    Count drafted_tokens{0};   ///< computed on the chance that they come true
+    Count accepted_tokens{0};  ///< of them, those that did
     Count steps{0};
     Count prompt_step_us{0};  ///< time of steps with tokens of prompts
     Count answer_step_us{0};  ///< time of steps without

@@ -54,6 +54,8 @@ struct Usage {
     std::int64_t prompt_tokens = 0;
     std::int64_t cached_tokens = 0;  ///< of the prompt, taken from the prefix cache
     std::int64_t generated_tokens = 0;
+    std::int64_t drafted_tokens = 0;
+    std::int64_t accepted_tokens = 0;  ///< of the drafted ones, which the answer has
     double queue_seconds = 0.0;
     double prompt_seconds = 0.0;
     double generation_seconds = 0.0;

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <cstddef>
 
+#include "speculative/options.h"
+
 namespace coterie::scheduler {
 
 struct SchedulerOptions {
@@ -12,6 +14,7 @@ struct SchedulerOptions {
     /// What answers may wait for a part of another's prompt.
     std::chrono::milliseconds longest_step{200};
     std::chrono::milliseconds request_limit{0};  ///< from submission to the end; 0: none
+    speculative::SpeculativeOptions drafts = {};
 };
 
 }  // namespace coterie::scheduler

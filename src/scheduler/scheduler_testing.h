@@ -77,16 +77,23 @@ class RunnerFixture {
     const Counters& counters() const { return counters_; }
     const std::vector<TestAnswer>& answers() const { return answers_; }
 
-    void admit(std::vector<TokenId> prompt, std::int64_t max_tokens, std::chrono::milliseconds limit = {}) {
+    static SamplingOptions greedy() {
+        SamplingOptions options;
+        options.temperature = 0;
+        return options;
+    }
+
+    void admit(std::vector<TokenId> prompt, std::int64_t max_tokens, std::chrono::milliseconds limit = {},
+               const SamplingOptions& sampling = greedy(),
+               std::unique_ptr<TokenConstraint> constraint = nullptr) {
         Request request;
         request.prompt = std::move(prompt);
         request.max_tokens = max_tokens;
         request.wants_tokens = true;
         request.stop_at_end_tokens = false;
         request.limit = limit;
-        SamplingOptions greedy;
-        greedy.temperature = 0;
-        request.sampler = std::make_unique<SamplerChain>(greedy, engine_.config().vocabulary);
+        request.constraint = std::move(constraint);
+        request.sampler = std::make_unique<SamplerChain>(sampling, engine_.config().vocabulary);
         begin(std::move(request));
     }
 

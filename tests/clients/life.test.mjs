@@ -108,7 +108,24 @@ test('metrics tell of every device what was measured, and nothing else', async (
     assert.equal(value('coterie_device_link_bytes_per_second', device), (device + 1) * 1e9);
     assert.ok(value('coterie_device_link_share', device) > 0);
   }
-  assert.doesNotMatch(text, /handoff|draft/);
+  assert.doesNotMatch(text, /handoff/);
+  assert.equal(await server.stop(), 0);
+});
+
+test('drafts change no answer, and are counted', async () => {
+  const request = {prompt: 'A volcano', grammar: 'root ::= (" fire and smoke" [a-z]){9}', max_tokens: 60, seed: 5};
+  const plain = await Server.start('-t', '1');
+  const without = await plain.json('/v1/completions', request);
+  await plain.stop();
+  const server = await Server.start('--spec-type', 'ngram-simple', '--draft-max', '8', '--metrics', '-t', '1');
+  const {choices, timings} = await server.json('/v1/completions', request);
+  assert.equal(choices[0].text, without.choices[0].text);
+  assert.ok(!('draft_n' in without.timings));
+  assert.ok(timings.draft_n_accepted > 0 && timings.draft_n_accepted <= timings.draft_n, JSON.stringify(timings));
+  const text = await (await server.get('/metrics')).text();
+  const value = (name) => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
+  assert.equal(value('coterie_draft_tokens_total'), timings.draft_n);
+  assert.equal(value('coterie_draft_accepted_tokens_total'), timings.draft_n_accepted);
   assert.equal(await server.stop(), 0);
 });
 

@@ -2,17 +2,23 @@
 import {spawn} from 'node:child_process';
 import {once} from 'node:events';
 import {createInterface} from 'node:readline';
+import {after} from 'node:test';
 import {fileURLToPath} from 'node:url';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 export const program = process.env.COTERIE_PROGRAM ?? `${root}build/release/coterie`;
 export const toolTemplate = `${root}tests/data/chat/tools_and_thoughts.jinja`;
 
+// A test that fails leaves its server behind, for which node would wait.
+const started = [];
+after(() => started.forEach((server) => server.kill('SIGKILL')));
+
 /** A running server: `url`, `process`, and what it wrote to standard error. */
 export class Server {
   static async start(...flags) {
     const server = new Server();
     server.process = spawn(program, ['serve', '--port', '0', ...flags], {stdio: ['ignore', 'pipe', 'pipe']});
+    started.push(server.process);
     server.errors = '';
     server.process.stderr.on('data', (text) => (server.errors += text));
     server.ended = once(server.process, 'exit');

@@ -9,7 +9,9 @@
 namespace coterie::commands_test {
 namespace {
 
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 std::string reference_answer(const std::string& question) {
@@ -160,6 +162,38 @@ TEST(RunTest, TheSameSeedGivesTheSameAnswer) {
     const std::vector<std::string> arguments{"run",    "-m", kModel, "--temp", "1.5",
                                              "--seed", "7",  "-n",   "30",     "Tell me a word"};
     EXPECT_EQ(output_of(arguments), output_of(arguments));
+}
+
+TEST(RunTest, DraftsDoNotChangeTheAnswer) {
+    const std::vector<std::string> plain{"run",
+                                         "-m",
+                                         kModel,
+                                         "-no-cnv",
+                                         "--seed",
+                                         "3",
+                                         "--stats",
+                                         "-n",
+                                         "80",
+                                         "-p",
+                                         "one two three one two three one two",
+                                         "--grammar",
+                                         "root ::= (\" three one two\" [a-z])+"};
+    std::vector<std::string> drafting = plain;
+    for (const char* more : {"--spec-type", "ngram-simple", "--spec-ngram-size-n", "1"})
+        drafting.push_back(more);
+    const Outcome without = run(plain);
+    const Outcome with = run(drafting);
+    EXPECT_EQ(without.status, 0) << without.errors;
+    EXPECT_EQ(with.output, without.output);
+    EXPECT_THAT(without.errors, Not(HasSubstr("drafted")));
+    EXPECT_THAT(with.errors, ContainsRegex("[1-9][0-9]* of [0-9]+ drafted tokens came true"));
+}
+
+TEST(RunTest, DraftsAreRefusedWhereTheyCannotBe) {
+    EXPECT_THAT(run({"run", "-m", kModel, "--spec-type", "oracle", "hi"}).errors,
+                HasSubstr("--spec-type oracle: must be none or ngram-simple"));
+    EXPECT_THAT(run({"run", "-m", kModel, "--spec-type", "ngram-simple", "--trace", "t", "hi"}).errors,
+                HasSubstr("leave --spec-type out"));
 }
 
 TEST(RunTest, CtrlCStopsTheAnswerAndNotTheChat) {

@@ -18,6 +18,7 @@
 #include "cli/model_options.h"
 #include "cli/replay/trace_recorder.h"
 #include "cli/sampling_flags.h"
+#include "cli/speculative_flags.h"
 #include "cli/text_input.h"
 
 namespace coterie::cli {
@@ -27,6 +28,7 @@ struct RunOptions {
     ModelOptions model;
     SamplingFlags sampling;
     GrammarFlags grammar;
+    SpeculativeFlags drafts;
     ChatOptions chat;
     std::optional<std::string> prompt;
     std::string prompt_file;
@@ -104,7 +106,6 @@ StopReason complete(LoadedForRun& loaded, const RunOptions& options, const std::
     engine::Sequence sequence = loaded.engine->make_sequence();
     const std::vector<TokenId> tokens = loaded.tokenizer->encode(
         prompt, {.special = SpecialTokens::Parse, .ends = TextEnds::Mark, .plain_ranges = {}});
-    std::vector<TokenId> generated;
     std::optional<GrammarConstraint> constraint;
     if (loaded.grammar) constraint.emplace(loaded.grammar->start({}));
     const auto emit = writing_and_saving(loaded, options);
@@ -113,8 +114,9 @@ StopReason complete(LoadedForRun& loaded, const RunOptions& options, const std::
                                             .limit = options.limit,
                                             .stop_at_end_tokens = !options.sampling.ignore_eos,
                                             .constraint = constraint ? &*constraint : nullptr,
-                                            .observer = loaded.recorder.get()},
-                                           emit, generated);
+                                            .observer = loaded.recorder.get(),
+                                            .drafts = speculative_options(options.drafts)},
+                                           emit);
     write_answer("\n");
     report_end(stats, options, *loaded.engine);
     return stats.stop;
@@ -182,7 +184,7 @@ StopReason converse(LoadedForRun& loaded, const RunOptions& options,
     if (options.raw) return complete(loaded, options, *prompt);
     ChatSession session(*loaded.engine, *loaded.tokenizer,
                         load_chat_template(loaded.worker, *loaded.archive, *loaded.tokenizer, options.chat),
-                        options.chat.system_prompt);
+                        options.chat.system_prompt, speculative_options(options.drafts));
     if (prompt) return answer(session, loaded, options, *prompt).stop;
     chat(session, loaded, options);
     return StopReason::EndToken;
@@ -192,6 +194,11 @@ void run(const RunOptions& options) {
     const std::optional<std::string> prompt = given_prompt(options);
     if (options.raw && !prompt) {
         fail(ErrorCode::InvalidArgument, "-no-cnv completes a prompt; give one with -p or -f");
+    }
+    if (!options.trace.empty() &&
+        speculative_options(options.drafts).source != speculative::DraftSource::None) {
+        fail(ErrorCode::InvalidArgument,
+             "--trace records what a text uses, which drafts would mix with guesses; leave --spec-type out");
     }
     LoadedForRun loaded(options);
     const InterruptGuard interrupts;
@@ -245,6 +252,7 @@ void add_run(CLI::App& root, Action& action) {
     add_model_flags(*command, options->model);
     add_offload_flags(*command, options->model.offload);
     add_sampling_flags(*command, options->sampling);
+    add_speculative_flags(*command, options->drafts);
     add_grammar_flags(*command, options->grammar);
     command->footer(
         "Examples:\n"

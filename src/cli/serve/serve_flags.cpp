@@ -119,6 +119,7 @@ void add_serve_flags(CLI::App& command, ServeFlags& flags) {
     add_model_flags(command, flags.model);
     add_offload_flags(command, flags.model.offload);
     add_sampling_flags(command, flags.sampling);
+    add_speculative_flags(command, flags.drafts);
 }
 
 server::ServerOptions server_options(const ServeFlags& flags) {
@@ -156,6 +157,7 @@ scheduler::SchedulerOptions scheduler_options(const ServeFlags& flags, std::uint
     }
     options.longest_step = std::chrono::milliseconds(flags.step_milliseconds);
     options.request_limit = std::chrono::seconds(flags.request_seconds);
+    options.drafts = speculative_options(flags.drafts);
     return options;
 }
 

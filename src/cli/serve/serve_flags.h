@@ -7,6 +7,7 @@
 #include "cli/chat_session.h"
 #include "cli/model_options.h"
 #include "cli/sampling_flags.h"
+#include "cli/speculative_flags.h"
 #include "scheduler/options.h"
 #include "server/server.h"
 #include "server/service/service.h"
@@ -21,6 +22,7 @@ namespace coterie::cli {
 struct ServeFlags {
     ModelOptions model;
     SamplingFlags sampling;
+    SpeculativeFlags drafts;
     ChatOptions chat;
 
     std::string host = "127.0.0.1";

@@ -3,6 +3,8 @@
 #include <cmath>
 #include <utility>
 
+#include "base/error.h"
+
 namespace coterie::scheduler {
 namespace {
 
@@ -34,7 +36,7 @@ std::optional<FinishReason> Job::overdue(SteadyTime now) const {
 void Job::start(int slot, std::int64_t cached, SteadyTime now) {
     if (started_) return;
     started_ = now;
-    tokens_.reserve(static_cast<std::size_t>(context_));  // a running step reads them while one is added
+    tokens_.reserve(static_cast<std::size_t>(context_));
     usage_.queue_seconds = seconds_between(submitted_, now);
     usage_.cached_tokens = cached;
     events_->push(Started{slot, prompt_tokens(), cached});
@@ -46,7 +48,55 @@ void Job::report_progress(SteadyTime now) {
                                  seconds_between(*started_, now)});
 }
 
+void Job::speculate(std::unique_ptr<speculative::Speculator> speculator) {
+    speculator_ = std::move(speculator);
+}
+
+std::int64_t Job::draft(std::int64_t most, speculative::StepBudget& budget) {
+    draft_ = {};
+    if (!speculator_) return 0;
+    const auto length = static_cast<std::int64_t>(tokens_.size());
+    most = std::min(most, context_ - length - 1);  // each is computed, and one more drawn behind it
+    if (request_.max_tokens >= 0) most = std::min(most, request_.max_tokens - usage_.generated_tokens - 1);
+    draft_ = speculator_->draft(tokens_, most, budget);
+    return static_cast<std::int64_t>(draft_.size());
+}
+
+std::span<const TokenId> Job::begin_step(std::int64_t tokens) {
+    const std::span<const TokenId> missing =
+        std::span(tokens_).subspan(static_cast<std::size_t>(sequence->length()));
+    const std::size_t certain = std::min(missing.size(), static_cast<std::size_t>(tokens));
+    const std::size_t drafted = static_cast<std::size_t>(tokens) - certain;
+    COTERIE_CHECK(drafted <= draft_.size());
+    window_.begin(missing.first(certain), draft_.first(drafted));
+    if (certain < missing.size() || is_embedding()) window_.end();
+    if (drafted > 0) sequence->snapshot();  // recurrent layers come back to it
+    draft_ = {};
+    return window_.tokens();
+}
+
 std::optional<FinishReason> Job::draw(std::span<const float> logits, SteadyTime now) {
+    const std::optional<FinishReason> reason = draw_next(logits, now);
+    if (reason) {
+        window_.end();
+    } else {
+        window_.drew(tokens_.back());
+    }
+    return reason;
+}
+
+std::int64_t Job::end_step() {
+    if (window_.drafted() == 0) return 0;
+    const std::int64_t accepted = window_.accepted();
+    speculator_->settle(accepted, window_.rejected());
+    usage_.drafted_tokens += window_.drafted();
+    usage_.accepted_tokens += accepted;
+    const auto held = static_cast<std::int64_t>(tokens_.size()) - 1;  // the last one was drawn, not computed
+    if (sequence->length() > held) sequence->truncate(held);
+    return accepted;
+}
+
+std::optional<FinishReason> Job::draw_next(std::span<const float> logits, SteadyTime now) {
     if (!first_token_) {
         first_token_ = now;
         usage_.prompt_seconds = seconds_between(*started_, now);

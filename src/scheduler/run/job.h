@@ -10,6 +10,8 @@
 #include "scheduler/answer.h"
 #include "scheduler/request.h"
 #include "scheduler/text/answer_text.h"
+#include "speculative/speculator.h"
+#include "speculative/window.h"
 
 namespace coterie::scheduler {
 
@@ -52,8 +54,21 @@ class Job {
     void start(int slot, std::int64_t cached, SteadyTime now);
     void report_progress(SteadyTime now);
 
+    /// Lets tokens be drafted behind those that lack. Null: never.
+    void speculate(std::unique_ptr<speculative::Speculator> speculator);
+    /// Drafts at most `most` tokens, fewer where more would not pay; how many. Requires answering().
+    std::int64_t draft(std::int64_t most, speculative::StepBudget& budget);
+    /// The tokens of a step that begins: so many of those that lack, or all of them and as many of the draft.
+    std::span<const TokenId> begin_step(std::int64_t tokens);
+    /// Drafted tokens of the step that runs.
+    std::int64_t drafted() const { return window_.drafted(); }
+    /// Whether a token is to be drawn from the logits behind this token of the step.
+    bool draws(std::int64_t index) const { return !over_ && window_.draws(index); }
     /// Draws a token from the logits of the last one and tells the reader. The reason where it was the last.
     std::optional<FinishReason> draw(std::span<const float> logits, SteadyTime now);
+    /// The step has ended: takes back what the sequence holds of a draft that did not come true. How many
+    /// drafted tokens did.
+    std::int64_t end_step();
     /// Collects a hidden state of the prompt for the embedding.
     void pool(std::span<const float> hidden, bool last);
 
@@ -69,6 +84,7 @@ class Job {
     std::int64_t shared_tokens = 0;              ///< held together with another running job
 
   private:
+    std::optional<FinishReason> draw_next(std::span<const float> logits, SteadyTime now);
     TokenId choose(std::span<const float> logits);
     GeneratedToken describe(TokenId token, std::span<const float> logits) const;
     void send(Text text);
@@ -80,6 +96,9 @@ class Job {
     std::int64_t context_;
     std::shared_ptr<EventQueue> events_;
     std::vector<TokenId> tokens_;
+    std::unique_ptr<speculative::Speculator> speculator_;  ///< or null
+    std::span<const TokenId> draft_;                       ///< behind the tokens; of the speculator
+    speculative::Window window_;                           ///< of the step that runs
     AnswerText text_;
     std::vector<double> hidden_sum_;
     Usage usage_;

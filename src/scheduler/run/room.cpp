@@ -39,7 +39,12 @@ std::int64_t Runner::pages_wanted(const std::vector<PlannedSlice>& plan) const {
     return pages;
 }
 
+void Runner::drop_drafts(std::vector<PlannedSlice>& plan) {
+    for (PlannedSlice& slice : plan) slice.tokens = std::min(slice.tokens, slot(slice.slot).job->lacking());
+}
+
 void Runner::make_room(std::vector<PlannedSlice>& plan) {
+    if (pages_wanted(plan) > engine_.free_pages()) drop_drafts(plan);
     while (pages_wanted(plan) > engine_.free_pages()) {
         if (kept_.evict()) continue;
         suspend_youngest(plan);

@@ -16,10 +16,14 @@ Runner::Runner(engine::Engine& engine, const SchedulerOptions& options, Counters
                ExpertUsage& usage)
     : engine_(engine),
       counters_(counters),
+      drafts_(options.drafts),
       slots_(static_cast<std::size_t>(options.slots)),
       kept_(options.kept_sequences),
       chunk_(options.longest_step, engine.batch()),
-      watch_(engine, usage) {}
+      watch_(engine, usage) {
+    const bool drafts = drafts_.source != speculative::DraftSource::None;
+    if (drafts && engine.recurrent_bytes() > 0) most_redone_ = drafts_.most_tokens;
+}
 
 std::int64_t Runner::running() const {
     return std::count_if(slots_.begin(), slots_.end(), [](const Slot& slot) { return slot.job != nullptr; });
@@ -48,6 +52,9 @@ void Runner::admit(std::unique_ptr<Job> job) {
     Slot& slot = slot_for(*job);
     slot.last_use = ++uses_;
     slot.job = std::move(job);
+    if (!slot.job->is_embedding()) {
+        slot.job->speculate(speculative::make_speculator(drafts_, engine_.context()));
+    }
     publish();
 }
 
@@ -189,8 +196,13 @@ void Runner::plan_snapshots(Job& job) const {
 
 std::vector<Work> Runner::collect_work() {
     std::vector<Work> work;
-    for (Slot* slot : by_age()) {
-        const Job& job = *slot->job;
+    const std::vector<Slot*> slots = by_age();
+    const std::int64_t answers = std::count_if(slots.begin(), slots.end(), [&](const Slot* slot) {
+        return slot->job->sequence && writes_on(*slot->job);
+    });
+    speculative::StepBudget budget(costs_, answers);
+    for (Slot* slot : slots) {
+        Job& job = *slot->job;
         if (!job.sequence || job.events()->full()) continue;
         std::int64_t tokens = job.lacking();
         const std::int64_t length = job.sequence->length();
@@ -199,25 +211,33 @@ std::vector<Work> Runner::collect_work() {
                 if (at > length) tokens = std::min(tokens, at - length);
             }
         }
-        work.push_back({number(*slot), tokens, job.answering() && job.lacking() == 1, length});
+        const bool writes = writes_on(job);
+        if (writes && tokens == job.lacking()) tokens += draft(job, answers, budget);
+        work.push_back({number(*slot), tokens, writes, length});
     }
     return work;
+}
+
+/// Answers share a step's room, so that none waits for another's draft; and a step of a GPU that holds a
+/// whole cell of the grid would compute it as a prompt's.
+std::int64_t Runner::draft(Job& job, std::int64_t answers, speculative::StepBudget& budget) const {
+    const std::int64_t room = std::min(engine_.batch() / answers, kPageTokens - 1) - job.lacking();
+    return room > 0 ? job.draft(std::min(room, drafts_.most_tokens), budget) : 0;
 }
 
 void Runner::compute(const std::vector<PlannedSlice>& plan) {
     slices_.clear();
     parts_.clear();
-    drawing_.clear();
     done_.clear();
+    std::int64_t first = 0;
     for (const PlannedSlice& planned : plan) {
         Job& job = *slot(planned.slot).job;
-        const auto begin = static_cast<std::size_t>(job.sequence->length());
-        const bool draws = planned.tokens == job.lacking() && !job.is_embedding();
-        slices_.push_back({&*job.sequence,
-                           std::span(job.tokens()).subspan(begin, static_cast<std::size_t>(planned.tokens)),
-                           draws ? engine::Slice::Logits::Last : engine::Slice::Logits::None});
-        parts_.push_back({&job, planned.tokens});
-        if (draws) drawing_.push_back(&job);
+        parts_.push_back({&job, first, planned.tokens, !writes_on(job)});
+        const std::span<const TokenId> tokens = job.begin_step(planned.tokens);
+        using Logits = engine::Slice::Logits;
+        const Logits last = job.draws(planned.tokens - 1) ? Logits::Last : Logits::None;
+        slices_.push_back({&*job.sequence, tokens, job.drafted() > 0 ? Logits::All : last});
+        first += planned.tokens;
     }
     watch_.begin(parts_);
     try {
@@ -246,40 +266,48 @@ void Runner::fail_job(Job& job, const Error& error) {
 }
 
 void Runner::run_step() {
-    std::size_t next = 0;
-    const auto draw = [&](std::int64_t, std::span<const float> logits) {
-        Job& job = *drawing_[next++];
-        const SteadyTime start = std::chrono::steady_clock::now();
-        try {
-            if (const auto reason = job.draw(logits, start)) done_.emplace_back(&job, *reason);
-        } catch (const Error& error) {  // ends this answer; its neighbours go on
-            fail_job(job, error);
-        }
-        Counters::add(
-            counters_.draw_us,
-            microseconds(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()));
+    auto part = parts_.begin();
+    const auto take = [&](std::int64_t row, std::span<const float> logits) {
+        while (row >= part->first + part->tokens) ++part;
+        if (part->job->draws(row - part->first)) draw(*part->job, logits);
     };
-    engine_.step(slices_, draw, &watch_);
+    engine_.step(slices_, take, &watch_);
+}
+
+void Runner::draw(Job& job, std::span<const float> logits) {
+    const SteadyTime start = std::chrono::steady_clock::now();
+    try {
+        if (const auto reason = job.draw(logits, start)) done_.emplace_back(&job, *reason);
+    } catch (const Error& error) {  // ends this answer; its neighbours go on
+        fail_job(job, error);
+    }
+    const SteadyTime end = std::chrono::steady_clock::now();
+    Counters::add(counters_.draw_us, microseconds(std::chrono::duration<double>(end - start).count()));
+    Counters::add(counters_.generated_tokens, 1);
 }
 
 void Runner::after_step(double seconds) {
     const SteadyTime now = std::chrono::steady_clock::now();
     std::int64_t prompt_tokens = 0;
+    std::int64_t tokens = 0;
     for (const RunningSlice& part : parts_) {
-        if (part.tokens > 1 || !part.job->answering()) prompt_tokens += part.tokens;
+        if (part.of_prompt) prompt_tokens += part.tokens;
+        tokens += part.tokens;
         settle_slice(part, now);
     }
     chunk_.observe(prompt_tokens, seconds);
+    if (prompt_tokens == 0) costs_.observe(tokens, seconds);
     Counters::add(counters_.steps, 1);
     Counters::add(prompt_tokens > 0 ? counters_.prompt_step_us : counters_.answer_step_us,
                   microseconds(seconds));
     Counters::add(counters_.prompt_tokens, static_cast<std::uint64_t>(prompt_tokens));
-    Counters::add(counters_.generated_tokens, drawing_.size());
     publish();
 }
 
 void Runner::settle_slice(const RunningSlice& part, SteadyTime now) {
     Job& job = *part.job;
+    Counters::add(counters_.drafted_tokens, static_cast<std::uint64_t>(job.drafted()));
+    Counters::add(counters_.accepted_tokens, static_cast<std::uint64_t>(job.end_step()));
     std::vector<std::int64_t>& wanted = job.snapshots_wanted;
     const std::int64_t length = job.sequence->length();
     if (std::find(wanted.begin(), wanted.end(), length) != wanted.end()) job.sequence->snapshot();

@@ -31,6 +31,10 @@ namespace coterie::scheduler {
 ///
 /// Prefixes. A job begins with a copy of the longest kept or running sequence that its prompt begins with. If
 /// a running one is still reading what both share, the job waits for it.
+///
+/// Drafts. Behind an answer's last token a step computes what may follow; what the logits then contradict is
+/// taken back. The text is that of a run without drafts, for any sampler: each token is drawn from the same
+/// logits.
 class Runner {
   public:
     Runner(engine::Engine& engine, const SchedulerOptions& options, Counters& counters, ExpertUsage& usage);
@@ -76,11 +80,14 @@ class Runner {
     bool still_follows(const Job& job) const;
     std::vector<Slot*> by_age();
     std::vector<Work> collect_work();
+    std::int64_t draft(Job& job, std::int64_t answers, speculative::StepBudget& budget) const;
+    void drop_drafts(std::vector<PlannedSlice>& plan);
     void make_room(std::vector<PlannedSlice>& plan);
     std::int64_t pages_wanted(const std::vector<PlannedSlice>& plan) const;
     void suspend_youngest(std::vector<PlannedSlice>& plan);
     void compute(const std::vector<PlannedSlice>& plan);
     void run_step();
+    void draw(Job& job, std::span<const float> logits);
     void fail_job(Job& job, const Error& error);
     void after_step(double seconds);
     void settle_slice(const RunningSlice& slice, SteadyTime now);
@@ -88,11 +95,16 @@ class Runner {
     void retire(Slot& slot, FinishReason reason, SteadyTime now);
     void release(Slot& slot);
     void publish();
+    /// Whether a job only lacks what its last step brought or took back, and not a prompt.
+    bool writes_on(const Job& job) const { return job.answering() && job.lacking() <= most_redone_ + 1; }
     int number(const Slot& slot) const { return static_cast<int>(&slot - slots_.data()); }
     Slot& slot(int number) { return slots_[static_cast<std::size_t>(number)]; }
 
     engine::Engine& engine_;
     Counters& counters_;
+    speculative::SpeculativeOptions drafts_;
+    speculative::StepCosts costs_;  ///< of steps with answers alone
+    std::int64_t most_redone_ = 0;  ///< tokens that recurrent layers read again after a wrong draft
     std::vector<Slot> slots_;
     PrefixCache kept_;
     PrefixTree running_;  ///< prompts of jobs that have a sequence, by number
@@ -104,7 +116,6 @@ class Runner {
     // Of the step that runs.
     std::vector<engine::Slice> slices_;
     std::vector<RunningSlice> parts_;
-    std::vector<Job*> drawing_;  ///< jobs that get logits, in the order of their rows
     std::vector<std::pair<Job*, FinishReason>> done_;
 };
 

@@ -12,7 +12,9 @@ namespace coterie::scheduler {
 /// A job's part of the step that runs.
 struct RunningSlice {
     Job* job;
-    std::int64_t tokens;
+    std::int64_t first;   ///< of its tokens, counted through the step
+    std::int64_t tokens;  ///< drafted ones included
+    bool of_prompt;       ///< it brings a job to its answer, at first or once more after a pause
 };
 
 /// Sees a step's layers: ends it once nobody waits for it any more, counts experts, collects hidden states

@@ -86,13 +86,7 @@ class UsageSum {
     void add(std::size_t prompt, const scheduler::Usage& usage) { add_usage(prompts_[prompt], usage); }
     scheduler::Usage total() const {
         scheduler::Usage sum;
-        for (const scheduler::Usage& one : prompts_) {
-            sum.prompt_tokens += one.prompt_tokens;
-            sum.cached_tokens += one.cached_tokens;
-            sum.generated_tokens += one.generated_tokens;
-            sum.prompt_seconds = std::max(sum.prompt_seconds, one.prompt_seconds);
-            sum.generation_seconds = std::max(sum.generation_seconds, one.generation_seconds);
-        }
+        for (const scheduler::Usage& one : prompts_) add_prompt_usage(sum, one);
         return sum;
     }
 

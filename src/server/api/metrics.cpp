@@ -55,6 +55,10 @@ void add_work(Families& families, const scheduler::Scheduler& scheduler) {
     families.counter("coterie_cached_prompt_tokens_total", "Tokens of prompts taken from the prefix cache",
                      real(c.cached_tokens));
     families.counter("coterie_generated_tokens_total", "Tokens drawn", real(c.generated_tokens));
+    families.counter("coterie_draft_tokens_total", "Drafted tokens that were computed",
+                     real(c.drafted_tokens));
+    families.counter("coterie_draft_accepted_tokens_total", "Drafted tokens that came true",
+                     real(c.accepted_tokens));
     families.counter("coterie_steps_total", "Steps computed", real(c.steps));
     families.counter("coterie_prompt_seconds_total", "Time of steps with tokens of prompts",
                      real(c.prompt_step_us) * 1e-6);

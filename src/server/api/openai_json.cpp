@@ -28,6 +28,14 @@ double milliseconds_each(std::int64_t tokens, double seconds) {
     return tokens > 0 ? 1e3 * seconds / static_cast<double>(tokens) : 0.0;
 }
 
+void add_answers(scheduler::Usage& sum, const scheduler::Usage& other) {
+    sum.generated_tokens += other.generated_tokens;
+    sum.drafted_tokens += other.drafted_tokens;
+    sum.accepted_tokens += other.accepted_tokens;
+    sum.prompt_seconds = std::max(sum.prompt_seconds, other.prompt_seconds);
+    sum.generation_seconds = std::max(sum.generation_seconds, other.generation_seconds);
+}
+
 }  // namespace
 
 std::string random_id(const std::string& prefix) {
@@ -49,9 +57,13 @@ void add_usage(scheduler::Usage& sum, const scheduler::Usage& other) {
         return;
     }
     sum.cached_tokens = std::min(sum.cached_tokens, other.cached_tokens);  // the prompt counts once
-    sum.generated_tokens += other.generated_tokens;
-    sum.prompt_seconds = std::max(sum.prompt_seconds, other.prompt_seconds);
-    sum.generation_seconds = std::max(sum.generation_seconds, other.generation_seconds);
+    add_answers(sum, other);
+}
+
+void add_prompt_usage(scheduler::Usage& sum, const scheduler::Usage& other) {
+    sum.prompt_tokens += other.prompt_tokens;
+    sum.cached_tokens += other.cached_tokens;
+    add_answers(sum, other);
 }
 
 Json usage_json(const scheduler::Usage& usage) {
@@ -63,16 +75,22 @@ Json usage_json(const scheduler::Usage& usage) {
 
 Json timings_json(const scheduler::Usage& usage) {
     const std::int64_t read = usage.prompt_tokens - usage.cached_tokens;
-    return {{"queue_ms", 1e3 * usage.queue_seconds},
-            {"cache_n", usage.cached_tokens},
-            {"prompt_n", read},
-            {"prompt_ms", 1e3 * usage.prompt_seconds},
-            {"prompt_per_token_ms", milliseconds_each(read, usage.prompt_seconds)},
-            {"prompt_per_second", rate(read, usage.prompt_seconds)},
-            {"predicted_n", usage.generated_tokens},
-            {"predicted_ms", 1e3 * usage.generation_seconds},
-            {"predicted_per_token_ms", milliseconds_each(usage.generated_tokens, usage.generation_seconds)},
-            {"predicted_per_second", rate(usage.generated_tokens, usage.generation_seconds)}};
+    Json timings = {
+        {"queue_ms", 1e3 * usage.queue_seconds},
+        {"cache_n", usage.cached_tokens},
+        {"prompt_n", read},
+        {"prompt_ms", 1e3 * usage.prompt_seconds},
+        {"prompt_per_token_ms", milliseconds_each(read, usage.prompt_seconds)},
+        {"prompt_per_second", rate(read, usage.prompt_seconds)},
+        {"predicted_n", usage.generated_tokens},
+        {"predicted_ms", 1e3 * usage.generation_seconds},
+        {"predicted_per_token_ms", milliseconds_each(usage.generated_tokens, usage.generation_seconds)},
+        {"predicted_per_second", rate(usage.generated_tokens, usage.generation_seconds)}};
+    if (usage.drafted_tokens > 0) {
+        timings["draft_n"] = usage.drafted_tokens;
+        timings["draft_n_accepted"] = usage.accepted_tokens;
+    }
+    return timings;
 }
 
 std::string finish_word(scheduler::FinishReason reason, std::size_t calls) {

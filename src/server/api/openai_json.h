@@ -16,6 +16,8 @@ std::int64_t unix_time();
 
 /// Adds the usage of another answer to the same prompt.
 void add_usage(scheduler::Usage& sum, const scheduler::Usage& other);
+/// Adds what the answers to another prompt took.
+void add_prompt_usage(scheduler::Usage& sum, const scheduler::Usage& other);
 Json usage_json(const scheduler::Usage& usage);
 /// As llama-server tells them: tokens and milliseconds of prompt and answer.
 Json timings_json(const scheduler::Usage& usage);
