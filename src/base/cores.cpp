@@ -55,7 +55,7 @@ bool FreeCore::settle() const {
     CPU_ZERO(&allowed);
     const cpu_set_t target = only(core_);
     const pthread_t self = pthread_self();
-    if (pthread_getaffinity_np(self, sizeof allowed, &allowed) != 0 ||
+    if (pthread_getaffinity_np(self, sizeof allowed, &allowed) != 0 || !CPU_ISSET(core_, &allowed) ||
         pthread_setaffinity_np(self, sizeof target, &target) != 0)
         return false;
     static_cast<void>(pthread_setaffinity_np(self, sizeof allowed, &allowed));

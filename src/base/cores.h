@@ -22,8 +22,9 @@ class FreeCore {
     /// `core` is for the thread, `taken` are those of others.
     FreeCore(int core, std::span<const int> taken);
 
-    /// Moves the calling thread to its core if it is on another's now; where it may run stays as it is.
-    /// True where it was moved. Some nanoseconds where it need not be.
+    /// Moves the calling thread to its core if it is on another's now; where it may run stays as it is, and
+    /// nothing happens where its core is no part of that. True where it was moved. Some nanoseconds where it
+    /// need not be.
     bool settle() const;
 
   private:

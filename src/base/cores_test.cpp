@@ -43,6 +43,20 @@ TEST(FreeCore, LeavesCoresThatOthersAreBoundTo) {
     EXPECT_TRUE(CPU_EQUAL(&before, &after));
 }
 
+TEST(FreeCore, GoesNowhereThatTheThreadMayNotRun) {
+    const std::vector<int> cores = physical_cores();
+    if (cores.size() < 2) return;
+    const cpu_set_t before = allowed_now();
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(cores[1], &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    EXPECT_FALSE(FreeCore(cores[0], std::span(cores).subspan(1)).settle());
+    const cpu_set_t after = allowed_now();
+    EXPECT_TRUE(CPU_EQUAL(&one, &after));
+    ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+}
+
 TEST(FreeCore, StaysWhereNobodyIsBound) {
     const std::vector<int> cores = physical_cores();
     EXPECT_FALSE(FreeCore().settle());

@@ -26,6 +26,7 @@ double seconds_since(Clock::time_point start) {
 class InterruptObserver final : public engine::StepObserver {
   public:
     explicit InterruptObserver(engine::StepObserver* routing) : routing_(routing) {}
+    bool wants_whole_steps() const override { return routing_ && routing_->wants_whole_steps(); }
     void routed(int layer, std::int64_t row, std::span<const std::int32_t> experts,
                 std::span<const float> weights) override {
         if (routing_) routing_->routed(layer, row, experts, weights);

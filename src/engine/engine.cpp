@@ -277,7 +277,8 @@ std::span<const float> Engine::extend(Sequence& sequence, std::span<const TokenI
     if (held < sequence.length() || held == total) sequence.truncate(std::min(held, total - 1));
     const std::int64_t first = sequence.length();
     const std::int64_t grid = prompt_grid();
-    const std::int64_t most = observer != nullptr ? window() : longest_step();
+    const std::int64_t most =
+        observer != nullptr && observer->wants_whole_steps() ? window() : longest_step();
     const std::int64_t step_tokens = std::min(compute_->prompt_step(total - first, options_), most);
     for (std::int64_t done = first; done < total; done = sequence.length()) {
         std::int64_t count = std::min(step_tokens, total - done);

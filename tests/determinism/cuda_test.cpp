@@ -298,6 +298,7 @@ class RoutingLog final : public StepObserver {
         bool operator==(const Entry&) const = default;
     };
     std::vector<Entry> entries;
+    bool wants_whole_steps() const override { return true; }
     void routed(int layer, std::int64_t row, std::span<const std::int32_t> experts,
                 std::span<const float>) override {
         entries.push_back({layer, row, {experts.begin(), experts.end()}});

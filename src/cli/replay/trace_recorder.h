@@ -16,6 +16,7 @@ class TraceRecorder final : public engine::StepObserver {
     /// Throws Unsupported for a model without experts, and what TraceWriter throws.
     TraceRecorder(const std::string& path, const engine::Engine& engine);
 
+    bool wants_whole_steps() const override { return true; }
     void routed(int layer, std::int64_t row, std::span<const std::int32_t> experts,
                 std::span<const float> weights) override;
 

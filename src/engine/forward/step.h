@@ -22,6 +22,9 @@ class StepObserver {
   public:
     virtual ~StepObserver() = default;
 
+    /// Whether it is to see layer after layer with all of a step's rows. Else several GPUs may work on
+    /// different rows at once, and tell each part's layers as they come to their end.
+    virtual bool wants_whole_steps() const { return false; }
     /// The experts of one row in rank order.
     virtual void routed(int layer, std::int64_t row, std::span<const std::int32_t> experts,
                         std::span<const float> weights) {

@@ -65,6 +65,7 @@ std::vector<Shape> shapes() {
         }
         list.push_back({5, 1, 256, 256, CacheType::F16, CacheType::F16, 0, false, way, {64 * 140 + 3}});
         list.push_back({6, 2, 80, 80, CacheType::F32, CacheType::F32, 40, false, way, {100}});
+        list.push_back({4, 2, 160, 160, CacheType::F16, CacheType::F16, 0, false, way, {70, 130}});
     }
     return list;
 }

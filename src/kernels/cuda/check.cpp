@@ -19,6 +19,7 @@ namespace {
 struct DeviceLimits {
     int device = -1;
     int major = 0;
+    bool overlaps_launches = false;
     int shared_of_multiprocessor = 0;
     int shared_of_block = 0;
 };
@@ -33,7 +34,8 @@ const DeviceLimits& limits() {
         check(cudaDeviceGetAttribute(&value, name, device), "cudaDeviceGetAttribute");
         return value;
     };
-    asked = {device, attribute(cudaDevAttrComputeCapabilityMajor),
+    const int major = attribute(cudaDevAttrComputeCapabilityMajor);
+    asked = {device, major, major >= 9 && compiled_capability() >= 90,
              attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor),
              attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)};
     return asked;
@@ -41,7 +43,7 @@ const DeviceLimits& limits() {
 
 }  // namespace
 
-bool overlaps_launches() { return limits().major >= 9; }
+bool overlaps_launches() { return limits().overlaps_launches; }
 
 bool has_half_matrices() { return limits().major >= 8; }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cuda_runtime.h>
 #include <string_view>
@@ -9,7 +10,12 @@
 
 namespace coterie::cuda {
 
-/// Whether the current GPU can start a kernel before the one ahead of it has ended (compute capability 9.0).
+/// The compute capability that the kernels for the current GPU were compiled for, times ten. Less than its
+/// own where the driver made them from the code for an older one.
+int compiled_capability();
+
+/// Whether the current GPU can start a kernel before the one ahead of it has ended, and the kernels wait for
+/// that (compute capability 9.0).
 bool overlaps_launches();
 
 /// Whether it multiplies matrices of binary16 (compute capability 8.0).
@@ -17,7 +23,9 @@ bool has_half_matrices();
 
 /// Of shared memory, for one block; not more than leaves room for a second block.
 std::uint64_t most_shared_bytes();
-inline constexpr std::size_t kSharedWithoutAsking = 48 * 1024;
+/// What a launch may take besides the kernel's own static memory: 48 KiB together, of which no kernel here
+/// has more than a third for itself.
+inline constexpr std::size_t kSharedWithoutAsking = 32 * 1024;
 
 struct LaunchShape {
     dim3 grid;
@@ -41,9 +49,11 @@ void launch(std::string_view name, void (*kernel)(Parameters...), const LaunchSh
     config.attrs = &attribute;
     config.numAttrs = overlaps_launches() ? 1 : 0;
     if (shape.shared_bytes > kSharedWithoutAsking) {
-        check(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                   static_cast<int>(shape.shared_bytes)),
-              name);
+        // Never less than another launch of the kernel in the same graph was given.
+        const auto most = std::max<std::uint64_t>(shape.shared_bytes, most_shared_bytes());
+        check(
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(most)),
+            name);
     }
     check(cudaLaunchKernelEx(&config, kernel, std::forward<Arguments>(arguments)...), name);
 }

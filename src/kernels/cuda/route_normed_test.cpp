@@ -11,6 +11,8 @@ using cpu::testing::kSeed;
 using cpu::testing::random_values;
 using cpu::testing::Values;
 
+constexpr std::int32_t kAlwaysFits = 768;  ///< into the shared memory of every GPU
+
 struct Shape {
     cpu::Routing routing;
     std::int32_t width;
@@ -24,6 +26,7 @@ std::vector<Shape> shapes() {
             {{Gating::Sigmoid, 60, 6, 4, 2, true, 2.5f}, 768, true},
             {{Gating::Softmax, 512, 10, 1, 1, true, 1.0f}, 544},
             {{Gating::Softmax, 8, 2, 1, 1, true, 1.0f}, 4096},
+            {{Gating::Softmax, 64, 6, 1, 1, true, 1.0f}, 1792},
             {{Gating::Softmax, 3, 3, 1, 1, false, 1.0f}, 33},
             {{Gating::Sigmoid, 5, 1, 1, 1, false, 1.0f}, 1}};
 }
@@ -31,7 +34,10 @@ std::vector<Shape> shapes() {
 /// Norm, product and choice of `tokens` rows, three times with the same counters.
 void expect_law(const Shape& shape, std::int32_t tokens, Values values, bool adds) {
     const std::int64_t experts = shape.routing.experts;
-    ASSERT_TRUE(routes_normed(static_cast<std::int32_t>(experts), shape.width));
+    if (!routes_normed(static_cast<std::int32_t>(experts), shape.width)) {
+        EXPECT_GT(shape.width, kAlwaysFits);
+        return;  // this GPU has too little shared memory, and the step takes two kernels
+    }
     const NormedInputForTest input(tokens, shape.width, values, adds, kSeed);
     SplitMix64 random(kSeed + 1);
     const std::vector<float> weights = random_values(Values::Ordinary, experts * shape.width, random);

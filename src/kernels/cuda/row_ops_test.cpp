@@ -117,10 +117,10 @@ TEST_P(RowOps, AddAndQuantiseFollowTheLaw) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Widths, RowOps,
-                         ::testing::Combine(::testing::Values(1, 31, 32, 33, 768, 2048, 2880, 7168),
-                                            ::testing::Values(Values::Ordinary, Values::Wide,
-                                                              Values::Special)));
+INSTANTIATE_TEST_SUITE_P(
+    Widths, RowOps,
+    ::testing::Combine(::testing::Values(1, 31, 32, 33, 768, 2048, 2880, 7168, kLongestNorm),
+                       ::testing::Values(Values::Ordinary, Values::Wide, Values::Special)));
 
 TEST(Norm, OfHeads) {
     constexpr std::int32_t kRun = 96;

@@ -20,6 +20,9 @@ namespace {
 constexpr std::int64_t kLearningTokens = 32;  ///< steps up to here teach the cache
 constexpr std::int64_t kMostTokens = 16384;   ///< that a stage takes at a time
 constexpr std::int64_t kSmallestPart = 512;   ///< of a prompt that is cut for several stages
+/// Multiply-adds of a layer's experts that a slow CPU does well within the time that a GPU waits for it
+/// (kPatienceNanoseconds).
+constexpr std::int64_t kHostWork = 20'000'000'000;
 constexpr int kPollsPerCheck = 1 << 14;
 constexpr std::uint64_t kReserve = std::uint64_t{512}
                                    << 20;  ///< of a device's free memory that is left alone
@@ -49,6 +52,18 @@ std::vector<std::uint64_t> bytes_of_layers(const models::Model& model, const Exp
                         static_cast<std::uint64_t>(shape.experts) * shape.expert_bytes);
     }
     return bytes;
+}
+
+/// So many tokens of a prompt that the CPU may be asked for all of a layer's experts.
+std::int64_t tokens_for_host(const models::Model& model) {
+    std::int64_t most = 1;
+    for (const models::Layer& layer : model.layers) {
+        const auto* ffn = std::get_if<models::MoeFfn>(&layer.ffn);
+        if (ffn == nullptr) continue;
+        const auto size = [](const models::ExpertMatrix& matrix) { return matrix.rows * matrix.columns; };
+        most = std::max(most, ffn->routing.used * (size(ffn->gate) + size(ffn->up) + size(ffn->down)));
+    }
+    return std::max(kHostWork / most / kPageTokens, std::int64_t{1}) * kPageTokens;
 }
 
 /// Steps as a pipeline of stages, one a GPU.
@@ -88,6 +103,7 @@ class CudaForward final : public DeviceForward {
     DeviceForwardOptions options_;
     SteadyClock clock_;
     ExpertCatalog catalog_;
+    const std::int64_t tokens_for_host_;
     std::vector<std::unique_ptr<CudaDevice>> devices_;
     std::vector<std::uint64_t> budgets_;
     std::vector<std::unique_ptr<HostRegistration>> registrations_;
@@ -103,7 +119,11 @@ class CudaForward final : public DeviceForward {
 };
 
 CudaForward::CudaForward(const models::Model& model, ExpertPass& pass, DeviceForwardOptions options)
-    : model_(model), pass_(pass), options_(std::move(options)), catalog_(model) {
+    : model_(model),
+      pass_(pass),
+      options_(std::move(options)),
+      catalog_(model),
+      tokens_for_host_(tokens_for_host(model)) {
     options_.max_tokens = std::min(options_.max_tokens, kMostTokens);
     open_devices();
     pin_host_memory();
@@ -222,23 +242,26 @@ bool CudaForward::learns(std::size_t tokens) const {
     return tokens <= kLearningTokens && options_.learning == expert_cache::Learning::On;
 }
 
-/// A prompt on several GPUs is cut, so that all of them have work. Not where somebody looks on, who is to see
-/// layer after layer of the whole step.
+/// A prompt on several GPUs is cut, so that all of them have work; and where the CPU computes what is
+/// missing, so that no GPU loses patience with it. Not where somebody is to see the whole step's layers.
 std::int64_t CudaForward::part_tokens(const Step& step) const {
-    if (stages_.size() == 1 || step.observer != nullptr) return options_.max_tokens;
+    if (step.observer != nullptr && step.observer->wants_whole_steps()) return options_.max_tokens;
+    std::int64_t most = options_.max_tokens;
+    if (std::any_of(stages_.begin(), stages_.end(), [](const auto& stage) { return stage->asks_host(); }))
+        most = std::min(most, tokens_for_host_);
+    if (stages_.size() == 1) return most;
     const auto each = static_cast<std::int64_t>((step.tokens.size() + stages_.size() - 1) / stages_.size());
-    const std::int64_t part = pages_for(each) * kPageTokens;
-    return std::min(std::max(part, kSmallestPart), options_.max_tokens);
+    return std::min(std::max(pages_for(each) * kPageTokens, kSmallestPart), most);
 }
 
 void CudaForward::step(const Step& step) {
     const auto entered = std::chrono::steady_clock::now();
     const double in_windows = step_seconds_;
-    parts_.split(step, part_tokens(step));
     std::optional<expert_cache::CacheStep> cache_step;
     try {
         const bool prompt = step.tokens.size() > kLearningTokens;
         for (const auto& stage : stages_) prompt ? stage->borrow() : stage->refresh();
+        parts_.split(step, part_tokens(step));
         if (cache_) {
             cache_step.emplace(cache_->begin_step(learns(step.tokens.size()) ? expert_cache::Learning::On
                                                                              : expert_cache::Learning::Off));
@@ -283,6 +306,8 @@ void CudaForward::run(const Step& step, expert_cache::CacheStep* cache_step) {
             }
             if (!stage.busy()) continue;
             if (polls % kPollsPerCheck == 0) stage.check();
+            // In the order of the stages, also where both have ended since the last look.
+            if (s > 0 && stages_[s - 1]->busy() && begun_[s - 1] == begun_[s]) continue;
             if (!stage.poll()) continue;
             finish_part(s, step, cache_step);
             if (s + 1 == stages_.size()) ++done;

@@ -52,6 +52,8 @@ class CudaStage {
     /// Before the cache's step begins: borrows memory to stream a prompt's missing experts through, if there
     /// are any and the cache can lend it.
     void borrow();
+    /// Whether the CPU then has to compute experts that are missing, rather than the link to bring them.
+    bool asks_host() const { return prompt_stream_ && !residents_->complete() && !streams_; }
     /// After it has begun: the kernels learn what is resident.
     void refresh();
     void give_back();

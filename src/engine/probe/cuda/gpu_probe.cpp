@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kRounds = 9;
 constexpr std::uint64_t kCopyBytes = std::uint64_t{64} << 20;  ///< larger ones are not faster
-/// Of a copy within the GPU: more than its caches hold.
+/// Of a copy within the GPU: more than its caches hold, where that much is free.
 constexpr std::uint64_t kOwnBytes = std::uint64_t{256} << 20;
 constexpr int kContendedRounds = 30;
 constexpr std::uint64_t kExchanges = 2000;
@@ -70,17 +70,18 @@ class Copies {
 /// Bytes per second that a copy within the GPU reads and writes.
 double measure_own_memory(CudaDevice& device) {
     const auto stream = device.create_stream();
-    const auto from = device.allocate(kOwnBytes);
-    const auto to = device.allocate(kOwnBytes);
-    stream->fill(from->address(), kOwnBytes, std::byte{1});
+    const std::uint64_t bytes = std::clamp(device.free_bytes() / 4, kCopyBytes, kOwnBytes);
+    const auto from = device.allocate(bytes);
+    const auto to = device.allocate(bytes);
+    stream->fill(from->address(), bytes, std::byte{1});
     stream->synchronise();
     return median_of(kRounds, [&] {
         constexpr int kCopies = 8;  // beside which the wait for the last one is short
         const SteadyTime start = now();
         for (int copy = 0; copy < kCopies; ++copy)
-            stream->copy_on_device(to->address(), from->address(), kOwnBytes);
+            stream->copy_on_device(to->address(), from->address(), bytes);
         stream->synchronise();
-        return 2.0 * kCopies * static_cast<double>(kOwnBytes) / seconds(start, now());
+        return 2.0 * kCopies * static_cast<double>(bytes) / seconds(start, now());
     });
 }
 
