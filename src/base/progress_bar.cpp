@@ -1,9 +1,10 @@
 #include "base/progress_bar.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <fmt/core.h>
 #include <unistd.h>
+
+#include "base/standard_streams.h"
 
 namespace coterie {
 namespace {
@@ -24,7 +25,7 @@ ProgressBar::ProgressBar(std::string label, Unit unit)
     : label_(std::move(label)), unit_(unit), terminal_(isatty(STDERR_FILENO) == 1) {}
 
 ProgressBar::~ProgressBar() {
-    if (shown_) fmt::print(stderr, "\r\033[K");
+    if (shown_) say("\r\033[K");
 }
 
 void ProgressBar::update(std::uint64_t done, std::uint64_t total) {
@@ -34,8 +35,7 @@ void ProgressBar::update(std::uint64_t done, std::uint64_t total) {
     drawn_ = now;
     shown_ = true;
     const double seconds = std::chrono::duration<double>(now - start_).count();
-    fmt::print(stderr, "\r\033[K{}", line(label_, unit_, done, total, seconds));
-    std::fflush(stderr);
+    say(fmt::format("\r\033[K{}", line(label_, unit_, done, total, seconds)));
 }
 
 std::string ProgressBar::line(const std::string& label, Unit unit, std::uint64_t done, std::uint64_t total,

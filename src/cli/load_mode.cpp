@@ -14,18 +14,6 @@ namespace {
 
 using gguf::Reading;
 
-/// What the system could give to programs now.
-std::uint64_t available_ram() {
-    std::ifstream file("/proc/meminfo");
-    std::string name;
-    std::uint64_t kibibytes = 0;
-    for (std::string line; std::getline(file, line);) {
-        std::istringstream(line) >> name >> kibibytes;
-        if (name == "MemAvailable:") return kibibytes << 10;
-    }
-    return 0;
-}
-
 /// Of all GPUs that run the model.
 std::uint64_t allowed_vram(const engine::OffloadOptions& offload) {
     const DeviceList list = list_devices();
@@ -47,6 +35,17 @@ std::optional<Reading> reading_for(const gguf::Archive& archive, const std::stri
 }
 
 }  // namespace
+
+std::uint64_t available_ram() {
+    std::ifstream file("/proc/meminfo");
+    std::string name;
+    std::uint64_t kibibytes = 0;
+    for (std::string line; std::getline(file, line);) {
+        std::istringstream(line) >> name >> kibibytes;
+        if (name == "MemAvailable:") return kibibytes << 10;
+    }
+    return 0;
+}
 
 std::optional<Reading> automatic_reading(std::uint64_t model_bytes, std::uint64_t vram_bytes,
                                          std::uint64_t ram_bytes) {

@@ -19,6 +19,9 @@ namespace coterie::cli {
 /// The values of --load-mode.
 inline constexpr const char* kLoadModes[] = {"auto", "mmap", "pin", "dio"};
 
+/// Bytes that the system could give to programs now; 0 where it does not say.
+std::uint64_t available_ram();
+
 /// What `auto` means where a GPU of `vram_bytes` runs a model of `model_bytes` and the system could give
 /// `ram_bytes`. Nothing (the files stay mapped) where the model fits the GPU, so that nothing travels, or RAM
 /// has no room. Cached where it has room for a copy in the page cache too, from which the next start is

@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/progress_bar.h"
+#include "base/standard_streams.h"
 #include "cli/environment.h"
 #include "cli/flag_values.h"
 #include "cli/load_mode.h"
@@ -40,10 +41,68 @@ void choose_instruction_set(const std::string& name) {
          "--cpu-isa {}: this machine has no such instruction set (scalar, avx2, avx512)", name);
 }
 
+log::Level level_of(int verbosity) {
+    if (verbosity < 2) return log::Level::Error;
+    if (verbosity == 2) return log::Level::Warning;
+    return verbosity == 3 ? log::Level::Info : log::Level::Debug;
+}
+
+/// Keys and values take memory as they come: what will not be there is better known now.
+void check_context(const engine::Engine& engine) {
+    if (engine.config().context > 0 && engine.context() > engine.config().context) {
+        log::warn(
+            "a context of {} tokens is more than the {} that the model was trained for; later answers may be "
+            "poor",
+            engine.context(), engine.config().context);
+    }
+    const std::uint64_t needed = static_cast<std::uint64_t>(engine.pages()) * engine.layout().page_bytes();
+    const std::uint64_t available = available_ram();
+    if (available == 0 || needed <= available) return;
+    fail(ErrorCode::OutOfMemory,
+         "a context of {} tokens takes {} MiB of keys and values, and {} MiB of memory are available; "
+         "use a smaller -c, or -ctk q8_0 -ctv q8_0",
+         engine.context(), needed >> 20, available >> 20);
+}
+
 std::vector<DataType> types_of(const gguf::Archive& archive) {
     std::set<DataType> types;
     for (const gguf::Tensor& tensor : archive.tensors()) types.insert(tensor.type);
     return {types.begin(), types.end()};
+}
+
+/// llama.cpp's -fa and how much it says.
+void add_accepted_flags(CLI::App& command, ModelOptions& options) {
+    command.add_flag("--flash-attn{on}", options.flash_attention, "always on")
+        ->check(CLI::IsMember({"on", "off", "auto", "0", "1"}))
+        ->each([](const std::string& value) {
+            if (value == "off" || value == "0")
+                log::warn("-fa {}: attention is always computed in this way", value);
+        })
+        ->group("");
+    command
+        .add_flag_callback(
+            "-v,--verbose", [] { log::set_level(log::Level::Debug); }, "say more on standard error")
+        ->group("Model");
+    command
+        .add_flag_callback(
+            "--log-disable", [] { log::set_level(log::Level::Error); }, "say errors only")
+        ->group("Model");
+    command
+        .add_option_function<int>(
+            "--log-verbosity", [](const int& level) { log::set_level(level_of(level)); },
+            "-lv: 1 errors, 2 warnings (default), 3 what happens, 4 everything")
+        ->check(whole_number(0, 1000))
+        ->group("Model");
+    command
+        .add_flag_callback(
+            "--no-mmap", [&options] { options.load_mode = "pin"; }, "--load-mode pin")
+        ->group("");
+    command
+        .add_flag_callback(
+            "--mmap", [&options] { options.load_mode = "mmap"; }, "--load-mode mmap")
+        ->group("");
+    for (const char* accepted : {"--no-context-shift", "--no-perf"})
+        command.add_flag(std::string(accepted), options.accepted, "as it is anyway")->group("");
 }
 
 }  // namespace
@@ -100,18 +159,13 @@ void add_model_flags(CLI::App& command, ModelOptions& options) {
         ->capture_default_str()
         ->group("Model");
     add_tokenizer_flags(command, options);
-    command
-        .add_option_function<std::string>(
-            "--flash-attn", [](const std::string&) {}, "always on")
-        ->expected(0, 1)
-        ->group("");
+    add_accepted_flags(command, options);
     add_gpu_flags(command, options.gpu);
 }
 
 std::shared_ptr<const gguf::Archive> open_archive(const ModelOptions& options) {
     if (!options.model.empty()) return std::make_shared<gguf::Archive>(gguf::Archive::open(options.model));
-    fmt::print(stderr,
-               "coterie: no -m given, using the built-in demo model (a dictionary of 29M parameters)\n");
+    say("coterie: no -m given, using the built-in demo model (a dictionary of 29M parameters)\n");
     const auto bytes = static_cast<std::size_t>(coterie_default_model_end - coterie_default_model_begin);
     return std::make_shared<gguf::Archive>(
         gguf::Archive::from_bytes({coterie_default_model_begin, bytes}, "the built-in model"));
@@ -134,7 +188,9 @@ std::unique_ptr<engine::Engine> load_engine(std::shared_ptr<const gguf::Archive>
     const std::uint64_t total = archive->total_bytes();
     if (take_into_memory(*archive, options.load_mode, engine_options.offload, bar))
         engine_options.offload.pins_host_memory = !engine_options.offload.gpus.empty();
+    const std::size_t engine_gpus = engine_options.offload.gpus.size();
     auto engine = std::make_unique<engine::Engine>(std::move(archive), engine_options);
+    if (engine_gpus == 0) check_context(*engine);
     const std::vector<DataType> types = types_of(engine->archive());
     cpu::self_test(cpu::kernels(), types);
     engine->load([&](std::uint64_t done, std::uint64_t) {

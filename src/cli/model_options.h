@@ -28,6 +28,8 @@ struct ModelOptions {
     std::string instruction_set;
     std::string load_mode = "auto";
     std::string pre_tokenizer;
+    std::string flash_attention;  ///< accepted, and always on
+    bool accepted = false;        ///< target of llama.cpp's flags that say what holds anyway
     GpuFlags gpu;
     OffloadFlags offload;  ///< no devices unless a command takes their flags
 };

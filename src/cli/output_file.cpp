@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <fmt/format.h>
 #include <unistd.h>
 
@@ -9,17 +10,28 @@
 
 namespace coterie::cli {
 
+namespace fs = std::filesystem;
+
 OutputFile::OutputFile(std::string path) : path_(std::move(path)), file_(stdout) {
     if (path_ == "-") return;
+    std::error_code ignored;
+    const fs::file_status status = fs::status(path_, ignored);
+    if (fs::exists(status) && !fs::is_regular_file(status)) {
+        file_ = std::fopen(path_.c_str(), "wb");
+        if (!file_) refuse("written");
+        return;
+    }
+    if (fs::is_symlink(fs::symlink_status(path_, ignored)))
+        path_ = fs::weakly_canonical(path_, ignored).string();
     temporary_ = fmt::format("{}.tmp-{}", path_, getpid());
+    removal_.emplace(temporary_);
     file_ = std::fopen(temporary_.c_str(), "wbx");
     if (!file_) refuse("written");
 }
 
 OutputFile::~OutputFile() {
-    if (temporary_.empty()) return;
-    std::fclose(file_);
-    std::remove(temporary_.c_str());
+    if (file_ != nullptr && file_ != stdout) std::fclose(file_);
+    if (!temporary_.empty()) std::remove(temporary_.c_str());
 }
 
 void OutputFile::write(std::span<const std::byte> bytes) {
@@ -30,8 +42,8 @@ void OutputFile::commit() {
     if (std::fflush(file_) != 0) refuse("written");
     if (temporary_.empty()) return;
     if (std::rename(temporary_.c_str(), path_.c_str()) != 0) refuse("replaced");
-    std::fclose(file_);
     temporary_.clear();
+    removal_.reset();
 }
 
 void OutputFile::refuse(const char* what) const {

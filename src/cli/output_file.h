@@ -2,14 +2,18 @@
 
 #include <cstddef>
 #include <cstdio>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
+#include "base/temporary_path.h"
+
 namespace coterie::cli {
 
 /// A result written to a file that exists only when it is whole: under a temporary name beside the path until
-/// `commit`, removed without it. "-" is standard output, which gets what is written as it comes.
+/// `commit`, removed without it. A link's target is written. "-" is standard output, which gets what is
+/// written as it comes, and so do devices and pipes.
 class OutputFile {
   public:
     /// Throws Io naming the path.
@@ -28,7 +32,8 @@ class OutputFile {
     [[noreturn]] void refuse(const char* what) const;
 
     std::string path_;
-    std::string temporary_;  ///< empty for standard output, and when committed
+    std::string temporary_;  ///< empty for what gets all at once, and when committed
+    std::optional<TemporaryPath> removal_;
     std::FILE* file_;
 };
 

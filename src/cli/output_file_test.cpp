@@ -4,6 +4,8 @@
 #include <fstream>
 #include <gtest/gtest.h>
 #include <iterator>
+#include <sys/stat.h>
+#include <thread>
 
 #include "base/error.h"
 
@@ -43,6 +45,36 @@ TEST_F(OutputFileTest, LeavesNothingWithoutCommit) {
         file.write("half");
     }
     EXPECT_EQ(files(), 0);
+}
+
+TEST_F(OutputFileTest, WritesALinksTarget) {
+    std::ofstream(path_) << "before";
+    const std::string link = (folder_ / "link").string();
+    fs::create_symlink("out", link);
+    OutputFile file(link);
+    file.write("after");
+    file.commit();
+    EXPECT_EQ(content(), "after");
+    EXPECT_TRUE(fs::is_symlink(link));
+}
+
+TEST_F(OutputFileTest, WritesToDevicesAndPipesAndReplacesNone) {
+    OutputFile device("/dev/null");
+    device.write("lost");
+    device.commit();
+    EXPECT_TRUE(fs::is_character_file("/dev/null"));
+    ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+    std::string read;
+    std::thread reader([&] { read = content(); });
+    {
+        OutputFile pipe(path_);
+        pipe.write("through");
+        pipe.commit();
+    }
+    reader.join();
+    EXPECT_EQ(read, "through");
+    EXPECT_TRUE(fs::is_fifo(path_));
+    EXPECT_EQ(files(), 1);
 }
 
 TEST_F(OutputFileTest, NamesAPathThatCannotBeWritten) {

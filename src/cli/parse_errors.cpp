@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <vector>
 
+#include "cli/short_flags.h"
 #include "cli/suggestion.h"
 
 namespace coterie::cli {
@@ -67,6 +68,12 @@ std::string describe_unknown(const CLI::App& root, const std::string& word) {
     }
     return fmt::format("unknown command '{}'{}; see coterie --help", word,
                        suggestion(word, command_names(root)));
+}
+
+std::string describe_unknown_short_flag(const std::string& word) {
+    const std::string name = word.substr(0, word.find('='));
+    return fmt::format("unknown flag '{}'{}; coterie COMMAND --help lists all", name,
+                       suggestion(name, short_flags()));
 }
 
 }  // namespace coterie::cli

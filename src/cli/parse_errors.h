@@ -15,4 +15,7 @@ std::string describe_parse_error(const CLI::ParseError& error);
 /// One line for a word that neither the root nor the chosen command took, with the nearest known one.
 std::string describe_unknown(const CLI::App& root, const std::string& word);
 
+/// A flag of one dash and several letters that there is not.
+std::string describe_unknown_short_flag(const std::string& word);
+
 }  // namespace coterie::cli

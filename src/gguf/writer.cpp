@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/temporary_path.h"
 
 namespace coterie::gguf {
 namespace {
@@ -17,7 +18,9 @@ namespace {
 class PendingFile {
   public:
     explicit PendingFile(const std::filesystem::path& target)
-        : target_(target.string()), temporary_(target_ + ".tmp-" + std::to_string(::getpid())) {
+        : target_(target.string()),
+          temporary_(target_ + ".tmp-" + std::to_string(::getpid())),
+          removal_(temporary_) {
         file_.reset(std::fopen(temporary_.c_str(), "wbx"));  // x: never into a file that exists
         if (!file_) fail_system("create");
     }
@@ -68,6 +71,7 @@ class PendingFile {
 
     std::string target_;
     std::string temporary_;
+    TemporaryPath removal_;
     std::unique_ptr<std::FILE, Close> file_;
 };
 
@@ -76,6 +80,14 @@ void refuse_existing(const std::filesystem::path& path) {
     if (!std::filesystem::exists(std::filesystem::symlink_status(path, ignored))) return;
     fail(ErrorCode::InvalidArgument,
          "{}: exists already and is kept; choose another name or allow overwriting", path.string());
+}
+
+/// A device or a pipe of that name would be replaced.
+void refuse_special(const std::filesystem::path& path) {
+    std::error_code ignored;
+    const auto status = std::filesystem::status(path, ignored);
+    if (!std::filesystem::exists(status) || std::filesystem::is_regular_file(status)) return;
+    fail(ErrorCode::InvalidArgument, "{}: is no regular file; choose another name", path.string());
 }
 
 void stream(const Header& header, TensorOutput::Sink sink, TensorSource source) {
@@ -101,6 +113,7 @@ void TensorOutput::append(std::span<const std::byte> bytes) {
 void write_file(const std::filesystem::path& path, const Header& header, Overwrite overwrite,
                 TensorSource source) {
     if (overwrite == Overwrite::No) refuse_existing(path);
+    refuse_special(path);
     PendingFile file(path);
     file.reserve(header.file_bytes());
     stream(

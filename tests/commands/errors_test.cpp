@@ -18,6 +18,77 @@ TEST(ErrorsTest, SuggestsTheNearestFlag) {
     expect_error({"tokenize", "--wholly-unknown", "x"}, 2, {"'--wholly-unknown'", "coterie tokenize --help"});
 }
 
+TEST(ErrorsTest, NamesTheUnknownFlagWhateverStandsBesideIt) {
+    expect_error({"run", "--tmep", "0", "-p", "Hello"}, 2, {"'--tmep'", "did you mean '--temp'?"});
+    expect_error({"run", "--n-gen", "5", "-p", "Hello"}, 2, {"'--n-gen'"});
+}
+
+TEST(ErrorsTest, TakesNoUnknownWordOfOneDashForALetterWithAValue) {
+    for (const char* word : {"-hf", "-ngll", "-mli", "-md", "-pg"}) {
+        expect_error({"run", word, "x"}, 2, {"unknown flag '" + std::string(word) + "'"});
+    }
+    expect_error({"run", "-ngll", "5"}, 2, {"did you mean '-ngl'?"});
+}
+
+TEST(ErrorsTest, AnEmptyNumberIsNoNumber) {
+    for (const char* flag : {"--temp", "-n", "--seed", "--top-k"})
+        expect_error({"run", flag, "", "Hello"}, 2, {"number"});
+    expect_error({"logits", "-m", kModel, "--tokens", ""}, 2, {"--tokens"});
+}
+
+TEST(ErrorsTest, FindsTokensOutsideTheVocabularyBeforeItWritesAnything) {
+    expect_error({"logits", "-m", kModel, "--tokens", "1,8192"}, 2, {"8192", "vocabulary"});
+}
+
+TEST(ErrorsTest, RefusesAContextThatMemoryDoesNotHold) {
+    const Outcome outcome = run({"run", "-m", kModel, "-c", "16777216", "Hello"});
+    EXPECT_EQ(outcome.status, 4);
+    EXPECT_THAT(outcome.errors, HasSubstr("use a smaller -c"));
+}
+
+TEST(ErrorsTest, WhatAFileHoldsCannotCommandATerminal) {
+    std::string model = read_file(kModel);
+    const std::size_t at = model.find("glm4moe");
+    ASSERT_NE(at, std::string::npos);
+    model.replace(at, 7, "\x1b[31m\n\a");
+    TemporaryFolder folder;
+    write_file(folder.file("evil.gguf"), model);
+    const Outcome outcome = run({"run", "-m", folder.file("evil.gguf"), "Hello"});
+    EXPECT_EQ(outcome.status, 3);
+    EXPECT_EQ(outcome.errors.find('\x1b'), std::string::npos) << outcome.errors;
+    EXPECT_EQ(outcome.errors.find('\a'), std::string::npos);
+}
+
+TEST(ErrorsTest, OutputThatCannotBeWrittenIsAnError) {
+    const std::vector<std::vector<std::string>> commands = {{"--help"},
+                                                            {"--version"},
+                                                            {"run", "-m", kModel, "-n", "3", "Hello"},
+                                                            {"tokenize", "-m", kModel, "-p", "Hello"},
+                                                            {"inspect", "-m", kModel},
+                                                            {"plan", "-m", kModel},
+                                                            {"logits", "-m", kModel, "--tokens", "1"},
+                                                            {"synth", "tiny-olmoe", "--plan"}};
+    for (const std::vector<std::string>& command : commands) {
+        SCOPED_TRACE(command.front());
+        Program program(command, {.output_to = "/dev/full"});
+        const Outcome outcome = program.finish();
+        EXPECT_EQ(outcome.status, 5);
+        EXPECT_THAT(outcome.errors, HasSubstr("cannot be written"));
+    }
+}
+
+TEST(ErrorsTest, MessagesThatNobodyGetsStopNothing) {
+    const std::string expected = output_of({"run", "--temp", "0", "-n", "5", "define volcano"});
+    for (const char* errors : {"/dev/full", "-"}) {
+        Program program({"run", "--temp", "0", "-n", "5", "define volcano"}, {.errors_to = errors});
+        const Outcome outcome = program.finish();
+        EXPECT_EQ(outcome.status, 0) << errors;
+        EXPECT_EQ(outcome.output, expected) << errors;
+        Program wrong({"run", "--nonsense"}, {.errors_to = errors});
+        EXPECT_EQ(wrong.finish().status, 2) << errors;
+    }
+}
+
 TEST(ErrorsTest, SuggestsTheNearestCommand) {
     expect_error({"perplexty"}, 2, {"'perplexty'", "did you mean 'perplexity'?"});
     expect_error({"zzzzzzzz"}, 2, {"'zzzzzzzz'", "coterie --help"});

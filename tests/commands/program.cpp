@@ -70,6 +70,14 @@ pid_t spawn(std::vector<std::string> arguments, const Program::Setting& setting,
     posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
     posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&actions, errors, STDERR_FILENO);
+    const auto redirect = [&](int stream, const std::string& path) {
+        if (path == "-")
+            posix_spawn_file_actions_addclose(&actions, stream);
+        else if (!path.empty())
+            posix_spawn_file_actions_addopen(&actions, stream, path.c_str(), O_WRONLY, 0);
+    };
+    redirect(STDOUT_FILENO, setting.output_to);
+    redirect(STDERR_FILENO, setting.errors_to);
     // The test ignores SIGPIPE and may run where Ctrl-C is ignored; the program should meet the defaults.
     posix_spawnattr_t attributes;
     posix_spawnattr_init(&attributes);

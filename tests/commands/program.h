@@ -25,6 +25,8 @@ class Program {
     struct Setting {
         std::string name = "coterie";               ///< argv[0]
         std::vector<std::string> environment = {};  ///< "NAME=value"
+        std::string output_to = {};                 ///< path that takes standard output; empty: the test
+        std::string errors_to = {};                 ///< the same of standard error; "-": it is closed
     };
 
     explicit Program(std::vector<std::string> arguments) : Program(std::move(arguments), Setting{}) {}

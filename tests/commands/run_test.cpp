@@ -164,6 +164,24 @@ TEST(RunTest, TheSameSeedGivesTheSameAnswer) {
     EXPECT_EQ(output_of(arguments), output_of(arguments));
 }
 
+TEST(RunTest, TakesFlagsAsLlamaCppDoes) {
+    const std::string expected = output_of({"run", "-m", kModel, "--temp", "0", "-n", "4", "define volcano"});
+    const std::vector<std::vector<std::string>> others = {
+        {"-fa", "define volcano", "-n", "4"},
+        {"-fa", "on", "-n", "4", "define volcano"},
+        {"-n", "9", "-n", "4", "define volcano"},
+        {"--n_predict", "4", "define volcano"},
+        {"--no-mmap", "-n", "4", "define volcano"},
+        {"-lv", "1", "-st", "-n", "4", "-p", "define volcano"},
+        {"--no-warmup", "-n", "4", "-p", "define volcano"}};
+    for (const std::vector<std::string>& other : others) {
+        std::vector<std::string> arguments{"run", "-m", kModel, "--temp", "0"};
+        arguments.insert(arguments.end(), other.begin(), other.end());
+        EXPECT_EQ(output_of(arguments), expected) << other.front();
+    }
+    expect_error({"run", "-m", kModel, "-p", "Hello", "-f", "file"}, 2, {"-p", "-f"});
+}
+
 TEST(RunTest, DraftsDoNotChangeTheAnswer) {
     const std::vector<std::string> plain{"run",
                                          "-m",

@@ -2,12 +2,14 @@
 #include <cmath>
 #include <fmt/format.h>
 #include <iterator>
+#include <limits>
 #include <string>
 #include <vector>
 
 #include "base/error.h"
 #include "base/progress_bar.h"
 #include "cli/command.h"
+#include "cli/flag_values.h"
 #include "cli/model_options.h"
 #include "cli/output_file.h"
 
@@ -103,6 +105,11 @@ void run(const LogitsOptions& options) {
              "--tokens has {} tokens, more than the context of {}; use a larger -c", tokens,
              engine->context());
     }
+    for (const TokenId token : options.tokens) {  // before anything is written
+        if (token >= 0 && token < engine->config().vocabulary) continue;
+        fail(ErrorCode::InvalidArgument, "--tokens: {} is outside the model's vocabulary of {}", token,
+             engine->config().vocabulary);
+    }
     if (options.raw.empty()) {
         JsonRows writer(options.tokens, engine->config().vocabulary);
         compute(*engine, options.tokens, writer);
@@ -120,6 +127,7 @@ void add_logits(CLI::App& root, Action& action) {
     command
         ->add_option("--tokens", options->tokens, "token ids with commas; coterie tokenize --ids makes them")
         ->delimiter(',')
+        ->check(whole_number(std::numeric_limits<TokenId>::min(), std::numeric_limits<TokenId>::max()))
         ->required()
         ->group("Logits");
     CLI::Option* raw = command->add_option("--raw", options->raw,

@@ -1,6 +1,8 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
+#include <filesystem>
 #include <fmt/core.h>
 #include <iostream>
 #include <memory>
@@ -10,6 +12,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/standard_streams.h"
 #include "cli/answer_grammar.h"
 #include "cli/chat_session.h"
 #include "cli/command.h"
@@ -41,26 +44,29 @@ struct RunOptions {
 };
 
 void write_answer(std::string_view text) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
+    if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return;
+    fail(ErrorCode::Io, "standard output cannot be written: {}", std::strerror(errno));
 }
 
 /// Thoughts are not part of the answer: dimmed, on a terminal's standard error, nowhere else.
 constexpr auto write_reasoning = [](std::string_view text) {
-    if (isatty(STDERR_FILENO)) fmt::print(stderr, "\033[2m{}\033[0m", text);
+    if (isatty(STDERR_FILENO)) say(fmt::format("\033[2m{}\033[0m", text));
 };
 
 void report_end(const GenerationStats& stats, const RunOptions& options, engine::Engine& engine) {
     if (stats.stop == StopReason::ContextFull) {
         log::warn("the answer was cut: the context of {} tokens is full; use a larger -c", engine.context());
     }
-    if (options.stats) fmt::print(stderr, "coterie: {}\n{}", describe(stats), describe_offload(engine));
+    if (options.stats) say(fmt::format("coterie: {}\n{}", describe(stats), describe_offload(engine)));
     engine.request_ended();
     save_profile(engine, options.model.offload, SaveProfile::IfDue);
 }
 
 std::optional<std::string> given_prompt(const RunOptions& options) {
-    if (!options.prompt_file.empty()) return read_text_file(options.prompt_file);
+    if (!options.prompt_file.empty()) {
+        if (options.prompt) fail(ErrorCode::InvalidArgument, "-p and -f both give a prompt; leave one out");
+        return read_text_file(options.prompt_file);
+    }
     if (!options.prompt) return std::nullopt;
     return options.escapes ? process_escapes(*options.prompt) : *options.prompt;
 }
@@ -72,11 +78,21 @@ struct LoadedForRun {
         if (!options.raw) worker->prepare();
         archive = open_archive(options.model);
         tokenizer = load_tokenizer(*archive, options.model);
+        check_early(options);
         engine = load_engine(archive, options.model);
         sampler = make_sampler(options.sampling, *tokenizer, engine->config().vocabulary);
         if (AnswerGrammar::is_wanted(options.grammar))
             grammar = std::make_unique<AnswerGrammar>(options.grammar, *tokenizer);
         if (!options.trace.empty()) recorder = std::make_unique<TraceRecorder>(options.trace, *engine);
+    }
+
+    /// What would else be found only once the whole model is loaded.
+    void check_early(const RunOptions& options) const {
+        static_cast<void>(make_sampler(options.sampling, *tokenizer,
+                                       static_cast<std::int64_t>(tokenizer->vocabulary_size())));
+        const std::string& file = options.chat.template_file;
+        if (!file.empty() && !std::filesystem::exists(file))
+            fail(ErrorCode::NotFound, "--chat-template-file {}: there is no such file", file);
     }
 
     static WorkerOptions worker_options(const ChatOptions& chat) {
@@ -140,7 +156,7 @@ constexpr const char* kChatHelp =
 
 /// Reads one line; nothing at the end of input. Ctrl-C gives an empty line, a second one ends the chat.
 std::optional<std::string> read_line(bool& interrupted_before) {
-    if (isatty(STDERR_FILENO)) fmt::print(stderr, "> ");
+    if (isatty(STDERR_FILENO)) say("> ");
     clear_interrupt();
     errno = 0;
     std::string line;
@@ -152,19 +168,19 @@ std::optional<std::string> read_line(bool& interrupted_before) {
     interrupted_before = true;
     std::cin.clear();
     std::clearerr(stdin);
-    fmt::print(stderr, "\ncoterie: Ctrl-C again or /exit to leave\n");
+    say("\ncoterie: Ctrl-C again or /exit to leave\n");
     return std::string();
 }
 
 void chat(ChatSession& session, LoadedForRun& loaded, const RunOptions& options) {
     if (isatty(STDERR_FILENO))
-        fmt::print(stderr, "coterie: {} is ready; /help lists commands\n", loaded.archive->name());
+        say(fmt::format("coterie: {} is ready; /help lists commands\n", loaded.archive->name()));
     bool interrupted_before = false;
     while (const std::optional<std::string> line = read_line(interrupted_before)) {
         if (line->empty()) continue;
         if (*line == "/exit") return;
         if (*line == "/help") {
-            fmt::print(stderr, "{}", kChatHelp);
+            say(kChatHelp);
         } else if (*line == "/clear") {
             session.clear();
         } else {
@@ -172,7 +188,10 @@ void chat(ChatSession& session, LoadedForRun& loaded, const RunOptions& options)
                 static_cast<void>(answer(session, loaded, options, *line));
             } catch (const Error& error) {
                 if (error.code() == ErrorCode::Internal || error.code() == ErrorCode::Io) throw;
-                log::error("{}", error.what());  // one turn is over, the chat goes on
+                // One turn is over, the chat goes on.
+                log::error(
+                    "{}{}", error.what(),
+                    error.code() == ErrorCode::InvalidArgument ? "; /clear forgets the conversation" : "");
             }
         }
     }
@@ -246,7 +265,8 @@ void add_run(CLI::App& root, Action& action) {
     command->add_flag("--stats", options->stats, "say at the end how long it took")->group(group);
     command->add_option("--trace", options->trace, "record which experts are used, for coterie replay")
         ->group(group);
-    for (const char* accepted : {"--conversation", "--jinja", "--no-display-prompt", "--simple-io"}) {
+    for (const char* accepted : {"--conversation", "--jinja", "--no-display-prompt", "--simple-io",
+                                 "--no-warmup", "--single-turn", "--color", "--interactive"}) {
         command->add_flag(std::string(accepted), options->accepted, "as it is anyway")->group("");
     }
     add_model_flags(*command, options->model);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/standard_streams.h"
 #include "cli/command.h"
 #include "cli/offload.h"
 #include "cli/serve/serve_flags.h"
@@ -84,8 +85,8 @@ struct LoadedForServing {
 };
 
 void end(LoadedForServing& loaded, server::Server& server, const ServeFlags& flags) {
-    fmt::print(stderr, "coterie: ending; running answers have {} s, another signal ends at once\n",
-               flags.drain_seconds);
+    say(fmt::format("coterie: ending; running answers have {} s, another signal ends at once\n",
+                    flags.drain_seconds));
     server.close();
     if (!loaded.scheduler->drain(std::chrono::seconds(flags.drain_seconds))) {
         log::warn("some answers were cut off");
