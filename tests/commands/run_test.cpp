@@ -164,6 +164,19 @@ TEST(RunTest, TheSameSeedGivesTheSameAnswer) {
     EXPECT_EQ(output_of(arguments), output_of(arguments));
 }
 
+TEST(RunTest, AFileThatIsCutWhileItIsReadEndsInOneLine) {
+    TemporaryFolder folder;
+    const std::string copy = folder.file("copy.gguf");
+    std::filesystem::copy_file(kModel, copy);
+    Program program({"run", "-m", copy, "--load-mode", "mmap", "-no-cnv", "--ignore-eos", "-n", "100000",
+                     "-c", "100000", "-p", "Once"});
+    program.wait_for_output(1);
+    std::filesystem::resize_file(copy, 0);
+    const Outcome outcome = program.finish();
+    EXPECT_EQ(outcome.status, 5);
+    EXPECT_THAT(outcome.errors, HasSubstr("a file was cut while it was in use"));
+}
+
 TEST(RunTest, TakesFlagsAsLlamaCppDoes) {
     const std::string expected = output_of({"run", "-m", kModel, "--temp", "0", "-n", "4", "define volcano"});
     const std::vector<std::vector<std::string>> others = {
