@@ -54,21 +54,27 @@ void Scheduler::check(const Request& request) const {
     }
 }
 
-std::optional<Refusal> Scheduler::submit(Request request, Answers& answers) {
-    check(request);
+std::unique_ptr<Job> Scheduler::make_job(Request request, const Answers& answers) {
     request.bell = answers.bell();
     if (request.limit.count() == 0) request.limit = options_.request_limit;
     if (request.sampler) request.sampler->accept(request.prompt);
-    const std::string client = request.client;
+    return std::make_unique<Job>(std::move(request), next_number_++, tokenizer_, engine_.context());
+}
+
+std::optional<Refusal> Scheduler::submit(std::vector<Request> parts, Answers& answers) {
+    COTERIE_CHECK(!parts.empty());
+    for (const Request& part : parts) check(part);
+    const std::string client = parts.front().client;
+    std::vector<std::unique_ptr<Job>> jobs;
+    for (Request& part : parts) jobs.push_back(make_job(std::move(part), answers));
     std::unique_lock lock(mutex_);
     if (draining_) return Refusal::ShuttingDown;
-    if (queue_.full()) {
+    if (!queue_.has_room(client)) {
         Counters::add(counters_.refused, 1);
         return Refusal::QueueFull;
     }
-    auto job = std::make_unique<Job>(std::move(request), next_number_++, tokenizer_, engine_.context());
-    answers.add(job->events());
-    queue_.push(client, std::move(job));
+    for (const std::unique_ptr<Job>& job : jobs) answers.add(job->events());
+    queue_.push(client, std::move(jobs));
     counters_.waiting.store(static_cast<std::int64_t>(queue_.size()), std::memory_order_relaxed);
     lock.unlock();
     changed_.notify_one();

@@ -224,6 +224,34 @@ test('TLS works with a certificate of one\'s own', async () => {
   rmSync(folder, {recursive: true});
 });
 
+test('a request is taken whole or not at all, however many parts it has', async () => {
+  const server = await Server.start('-np', '2', '--queue', '3', '-t', '1');
+  const texts = Array.from({length: 70}, (_, i) => `Number ${i}`);
+  const {data} = await server.json('/v1/embeddings', {input: texts});
+  assert.deepEqual(data.map(({index}) => index), texts.map((_, i) => i));
+  const {choices} = await server.json('/v1/completions', {prompt: texts, max_tokens: 1, temperature: 0});
+  assert.deepEqual(choices.map(({index}) => index), texts.map((_, i) => i));
+  const chat = await server.json('/v1/chat/completions', {messages: [{role: 'user', content: 'Hello'}], n: 4, max_tokens: 1});
+  assert.equal(chat.choices.length, 4);
+  const tooMany = await server.post('/v1/completions', {prompt: texts, n: 32, max_tokens: 1});
+  assert.equal(tooMany.status, 400);
+  assert.equal((await tooMany.json()).error.param, 'n');
+  await server.stop();
+});
+
+test('one client\'s full queue leaves room for others', async () => {
+  const server = await Server.start('-np', '1', '--queue', '3', '-t', '1', '--api-key', 'a', '--api-key', 'b');
+  const ask = (key, tokens) =>
+    server.post('/v1/completions', {prompt: 'A', max_tokens: tokens, temperature: 0, ignore_eos: true}, {authorization: `Bearer ${key}`});
+  const statuses = [];
+  const greedy = Array.from({length: 5}, () => ask('a', 400).then((response) => statuses.push(response.status)));
+  await until(() => statuses.includes(429));
+  assert.equal((await ask('b', 1)).status, 200);
+  await Promise.all(greedy);
+  assert.ok(statuses.includes(200) && new Set(statuses).size === 2, String(statuses));
+  await server.stop();
+});
+
 test('memory stays where it is over a thousand requests', async () => {
   const server = await Server.start('-t', '1', '-c', '1024');
   const resident = () => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${server.process.pid}/status`, 'utf8'))[1]);
