@@ -195,6 +195,33 @@ test('headers without end, requests in requests and half requests get nowhere', 
   await server.stop();
 });
 
+test('a request without a length has no body, and one whose end is in doubt is turned away at once', async () => {
+  const server = await Server.start('-t', '1');
+  const post = (...lines) => raw(server, ['POST /v1/completions HTTP/1.1', 'Host: localhost', ...lines, '', ''].join('\r\n'));
+  const answer = await post('Connection: close');
+  assert.match(answer, /^HTTP\/1.1 400/);
+  assert.doesNotMatch(answer, /in time/);
+  const refused = {
+    400: [['Content-Length: -1'], ['Content-Length: 99999999999999999999999'], ['Content-Length: 5x'], ['Content-Length: 2', 'Content-Length: 3'],
+      ['Content-Length: 2', 'Transfer-Encoding: chunked']],
+    501: [['Transfer-Encoding: gzip'], ['Transfer-Encoding: gzip, chunked']],
+  };
+  for (const [status, cases] of Object.entries(refused)) {
+    for (const lines of cases) {
+      const text = await post(...lines);  // the connection ends, though the client wants to keep it
+      assert.match(text, new RegExp(`^HTTP/1.1 ${status}`), lines.join());
+      assert.equal(text.match(/^Connection: close/gmi).length, 1, text);
+      assert.doesNotMatch(text, /keep-alive/i, text);
+      assert.ok(JSON.parse(text.split('\r\n\r\n')[1]).error.message.includes(lines.at(-1).split(':')[0]), text);
+    }
+  }
+  const body = '{"prompt": "A", "max_tokens": 1}';
+  const chunks = await post('Transfer-Encoding: chunked', '', body.length.toString(16), body, '0');
+  assert.match(chunks, /^HTTP\/1.1 200/);
+  assert.match(chunks, /^Connection: close/mi);
+  await server.stop();
+});
+
 test('more connections than allowed are told so', async () => {
   const server = await Server.start('-t', '1', '--connections', '3');
   const {hostname, port} = new URL(server.url);
