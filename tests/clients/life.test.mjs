@@ -66,6 +66,25 @@ test('SIGTERM lets a running answer finish, and new ones are turned away', async
   assert.equal(status, 0);
 });
 
+test('a request whose time is over before its answer begins is an error on every route', async () => {
+  const server = await Server.start('-t', '1', '-c', '65536', '--request-timeout', '1');
+  const tokens = Array.from({length: 60_000}, (_, i) => i % 4000);  // takes many times as long
+  const messages = [{role: 'user', content: 'volcano '.repeat(40_000)}];
+  const cases = [
+    ['/v1/completions', {prompt: tokens}], ['/v1/completions', {prompt: tokens, stream: true}], ['/v1/embeddings', {input: tokens}],
+    ['/v1/chat/completions', {messages, stream: true}], ['/v1/messages', {messages, max_tokens: 5}],
+  ];
+  for (const [path, body] of cases) {
+    const response = await server.post(path, {...body, cache_prompt: false});
+    const text = await response.text();
+    assert.equal(response.status, body.stream ? 200 : 503, `${path}: ${text}`);
+    assert.match(text, /the time for this request was over/, path);
+    if (path !== '/v1/messages') assert.match(text, /"code":"timeout"/, path);
+    if (!body.stream) assert.ok(Number(response.headers.get('retry-after')) > 0);
+  }
+  await server.stop();
+});
+
 test('answers that take too long are cut off, and a second signal ends at once', async () => {
   const patient = await Server.start('-t', '1', '--drain-timeout', '0');
   const cut = patient.post('/v1/completions', {prompt: 'A', max_tokens: 490, temperature: 0, ignore_eos: true});
