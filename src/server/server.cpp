@@ -74,22 +74,24 @@ void Server::begin(Service& service) {
 HttpCallbacks Server::callbacks() const {
     return {.admit = [this](const HttpRequest& request) { return admit(request); },
             .handle = [this](const HttpRequest& request) { return handle(request); },
-            .fail = [](int status, const std::string& message,
-                       const std::string& path) { return error_response(status, message, path); }};
+            .fail =
+                [this](int status, const std::string& message, const HttpRequest& request) {
+                    return finished(error_response(status, message, request.path), request);
+                }};
 }
 
 std::optional<HttpResponse> Server::admit(const HttpRequest& request) const {
     const Gate::Verdict verdict = gate_.judge(request);
     if (verdict == Gate::Verdict::Open) return std::nullopt;
     const bool key = verdict == Gate::Verdict::NoKey || verdict == Gate::Verdict::WrongKey;
-    HttpResponse response = error_response(key ? 401 : 403, std::string(Gate::explain(verdict)), request.path,
-                                           {}, key ? "invalid_api_key" : "forbidden");
-    for (auto& header : gate_.cors_headers(request)) response.headers.push_back(std::move(header));
-    return response;
+    return finished(error_response(key ? 401 : 403, std::string(Gate::explain(verdict)), request.path, {},
+                                   key ? "invalid_api_key" : "forbidden"),
+                    request);
 }
 
-HttpResponse Server::handle(const HttpRequest& request) const {
-    HttpResponse response = answer(request);
+HttpResponse Server::handle(const HttpRequest& request) const { return finished(answer(request), request); }
+
+HttpResponse Server::finished(HttpResponse response, const HttpRequest& request) const {
     for (auto& header : gate_.cors_headers(request)) response.headers.push_back(std::move(header));
     response.headers.emplace_back("X-Content-Type-Options", "nosniff");
     return response;

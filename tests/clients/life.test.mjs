@@ -201,6 +201,28 @@ test('hosts and origins of others are turned away', async () => {
   await server.stop();
 });
 
+test('pages of an allowed origin can send what clients send, and read every error', async () => {
+  const server = await Server.start('--cors', 'https://app.example', '-t', '1', '--body-limit', '1');
+  const origin = {origin: 'https://app.example'};
+  const wanted = 'anthropic-beta,anthropic-dangerous-direct-browser-access,x-api-key,x-stainless-lang';
+  const asks = await raw(server, `OPTIONS /v1/messages HTTP/1.1\r\nHost: localhost\r\nOrigin: ${origin.origin}\r\n` +
+    `Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: ${wanted}\r\nConnection: close\r\n\r\n`);
+  assert.match(asks, /^HTTP\/1.1 204/);
+  for (const name of wanted.split(',')) assert.match(asks, new RegExp(`^Access-Control-Allow-Headers: .*${name}`, 'm'));
+  const errors = [
+    await server.get('/nonsense', origin), await server.post('/v1/completions', '{', origin),
+    await server.post('/v1/completions', {prompt: 'x'.repeat(1 << 21)}, origin),
+  ];
+  assert.deepEqual(errors.map(({status}) => status), [404, 400, 413]);
+  for (const {headers} of errors) {
+    assert.equal(headers.get('access-control-allow-origin'), origin.origin);
+    assert.match(headers.get('access-control-expose-headers'), /Retry-After/);
+  }
+  const refused = await raw(server, `POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nOrigin: ${origin.origin}\r\nContent-Length: x\r\n\r\n`);
+  assert.match(refused, /^Access-Control-Allow-Origin: https:\/\/app.example/m);
+  await server.stop();
+});
+
 test('headers without end, requests in requests and half requests get nowhere', async () => {
   const server = await Server.start('-t', '1', '--timeout', '1');
   const flood = await raw(server, 'GET /health HTTP/1.1\r\nHost: localhost\r\n', ...Array(40).fill(`x: ${'y'.repeat(4000)}\r\n`));

@@ -11,6 +11,8 @@
 namespace coterie::server {
 namespace {
 
+constexpr const char* kUsualHeaders = "Authorization, Content-Type, X-Api-Key, Anthropic-Version";
+
 std::string_view trimmed(std::string_view text) {
     constexpr std::string_view kBlanks = " \t\r\n";
     const std::size_t first = text.find_first_not_of(kBlanks);
@@ -40,6 +42,31 @@ std::string_view shown_key(const HttpRequest& request) {
     const std::string_view authorization = request.header("authorization");
     if (authorization.substr(0, 7) == "Bearer ") return trimmed(authorization.substr(7));
     return trimmed(request.header("x-api-key"));
+}
+
+/// RFC 9110, 5.6.2.
+bool is_token(std::string_view text) {
+    constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
+    const auto belongs = [&](char c) {
+        const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        return letter || (c >= '0' && c <= '9') || kMarks.find(c) != std::string_view::npos;
+    };
+    return !text.empty() && std::all_of(text.begin(), text.end(), belongs);
+}
+
+/// The headers that a page wants to send: clients' libraries have more of them than could be listed here.
+std::string headers_asked_for(const HttpRequest& request) {
+    std::string_view rest = request.header("access-control-request-headers");
+    std::string names;
+    while (!rest.empty()) {
+        const std::size_t comma = std::min(rest.find(','), rest.size());
+        const std::string_view name = trimmed(rest.substr(0, comma));
+        rest.remove_prefix(std::min(comma + 1, rest.size()));
+        if (!is_token(name)) continue;
+        if (!names.empty()) names += ", ";
+        names += name;
+    }
+    return names;
 }
 
 }  // namespace
@@ -107,10 +134,12 @@ bool Gate::origin_allowed(const HttpRequest& request) const {
 std::vector<std::pair<std::string, std::string>> Gate::cors_headers(const HttpRequest& request) const {
     const std::string_view origin = request.header("origin");
     if (origin.empty() || origins_.empty() || !origin_allowed(request)) return {};
+    const std::string asked_for = headers_asked_for(request);
     return {{"Access-Control-Allow-Origin", std::string(origin)},
-            {"Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key, Anthropic-Version"},
+            {"Access-Control-Allow-Headers", asked_for.empty() ? kUsualHeaders : asked_for},
             {"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
-            {"Vary", "Origin"}};
+            {"Access-Control-Expose-Headers", "Retry-After"},
+            {"Vary", "Origin, Access-Control-Request-Headers"}};
 }
 
 std::string_view Gate::explain(Verdict verdict) {

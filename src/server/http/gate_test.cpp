@@ -1,5 +1,6 @@
 #include "server/http/gate.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <gmock/gmock.h>
@@ -75,6 +76,25 @@ TEST(Gate, LetsOnlyAllowedOriginsIn) {
     EXPECT_THAT(open.cors_headers(allowed),
                 testing::Contains(testing::Pair("Access-Control-Allow-Origin", "https://app.example")));
     EXPECT_EQ(open.judge(request("/v1/models", {{"origin", "https://other.example"}})), Verdict::WrongOrigin);
+}
+
+TEST(Gate, LetsPagesSendTheHeadersThatTheyAskFor) {
+    const Gate gate({.cors_origins = {"https://app.example"}});
+    const auto allowed = [&](const std::string& wanted, const std::string& origin = "https://app.example") {
+        Headers headers = {{"origin", origin}};
+        if (!wanted.empty()) headers.emplace("access-control-request-headers", wanted);
+        const auto answer = gate.cors_headers(request("/v1/messages", headers, "OPTIONS"));
+        const auto found = std::find_if(answer.begin(), answer.end(), [](const auto& header) {
+            return header.first == "Access-Control-Allow-Headers";
+        });
+        return found == answer.end() ? std::string("nothing") : found->second;
+    };
+    EXPECT_EQ(allowed("x-stainless-os,anthropic-beta , content-type"),
+              "x-stainless-os, anthropic-beta, content-type");
+    EXPECT_EQ(allowed("x-one,,bad header,x:y,\"q\",x-two,"), "x-one, x-two");
+    EXPECT_THAT(allowed(""), testing::HasSubstr("Authorization"));
+    EXPECT_THAT(allowed("not one"), testing::HasSubstr("Authorization"));
+    EXPECT_EQ(allowed("x-one", "https://other.example"), "nothing");
 }
 
 TEST(Gate, ReadsKeysFromAFile) {

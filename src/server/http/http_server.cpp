@@ -158,7 +158,8 @@ class HttpServer::Library final : public httplib::Server {
         set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
             const BodyFraming framing = framing_of(request);
             if (framing.refused()) {
-                translate(last(callbacks_.fail(framing.refusal, framing.problem, request.path)), response);
+                translate(last(callbacks_.fail(framing.refusal, framing.problem, translate(request))),
+                          response);
                 return HandlerResponse::Handled;
             }
             auto refused = callbacks_.admit(translate(request));
@@ -185,8 +186,9 @@ class HttpServer::Library final : public httplib::Server {
         Delete(".*", HandlerWithContentReader(with_body));
         set_error_handler(Handler([this](const httplib::Request& request, httplib::Response& response) {
             if (!response.body.empty() || response.content_length_ > 0) return;
-            translate(last(callbacks_.fail(response.status, "the request is not valid HTTP", request.path)),
-                      response);
+            translate(
+                last(callbacks_.fail(response.status, "the request is not valid HTTP", translate(request))),
+                response);
         }));
     }
 
@@ -195,7 +197,7 @@ class HttpServer::Library final : public httplib::Server {
             return callbacks_.handle(request);
         } catch (const std::exception& error) {
             log::error("{} {}: {}", request.method, request.path, error.what());
-            return callbacks_.fail(500, error.what(), request.path);
+            return callbacks_.fail(500, error.what(), request);
         }
     }
 
@@ -204,7 +206,7 @@ class HttpServer::Library final : public httplib::Server {
         const BodyFraming framing = framing_of(from);
         if (framing.no_body()) return answer(request);  // the library would wait for one
         const auto refuse = [&](int status, const std::string& why) {
-            return last(callbacks_.fail(status, why, from.path));
+            return last(callbacks_.fail(status, why, request));
         };
         const std::string too_long = fmt::format("the body has more than {} bytes", limits_.body_bytes);
         if (framing.length > limits_.body_bytes) return refuse(413, too_long);
@@ -247,7 +249,7 @@ class HttpServer::Library final : public httplib::Server {
             write_plainly(
                 connection,
                 callbacks_.fail(431, fmt::format("the header has more than {} bytes", limits_.header_bytes),
-                                ""));
+                                {}));
         }
         // What is left of a body must not be taken for the next request.
         const bool body_left =
@@ -259,7 +261,7 @@ class HttpServer::Library final : public httplib::Server {
     /// Called by the accepting thread, which must not wait: not even for a TLS handshake.
     bool refuse(Connection& connection) {
         if (tls_) return true;
-        write_plainly(connection, callbacks_.fail(503, "too many connections; try again later", ""));
+        write_plainly(connection, callbacks_.fail(503, "too many connections; try again later", {}));
         return true;
     }
 

@@ -38,8 +38,8 @@ TEST(AnswerReader, GivesAnswersThatAreMeantToBeEmpty) {  // and embeddings, whic
 }
 
 TEST(AnswerReader, RefusesToCallAnAnswerWhatNeverBegan) {
-    for (const auto& [reason, code] :
-         {std::pair(FinishReason::TimeLimit, "timeout"), std::pair(FinishReason::Cancelled, "shutting_down")}) {
+    for (const auto& [reason, code] : {std::pair(FinishReason::TimeLimit, "timeout"),
+                                       std::pair(FinishReason::Cancelled, "shutting_down")}) {
         AnswerReader reader = reader_of(reason, 0);
         try {
             reader.next();
