@@ -190,6 +190,18 @@ test('keys guard every route but health', async () => {
   await server.stop();
 });
 
+test('a route tells the methods that it takes', async () => {
+  const server = await Server.start('-t', '1');
+  const cases = [['/v1/models', 'DELETE', ['GET', 'HEAD', 'OPTIONS']], ['/v1/completions', 'GET', ['OPTIONS', 'POST']], ['/v1/messages', 'PUT', ['OPTIONS', 'POST']]];
+  for (const [path, method, allowed] of cases) {
+    const response = await fetch(server.url + path, {method});
+    assert.equal(response.status, 405, path);
+    assert.deepEqual(response.headers.get('allow').split(', ').sort(), allowed);
+    assert.ok((await response.json()).error.message.includes(method));
+  }
+  await server.stop();
+});
+
 test('hosts and origins of others are turned away', async () => {
   const server = await Server.start('--cors', 'https://app.example', '-t', '1');
   const head = (host, origin) => `GET /v1/models HTTP/1.1\r\nHost: ${host}\r\n${origin}Connection: close\r\n\r\n`;

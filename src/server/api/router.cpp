@@ -32,7 +32,7 @@ void Router::add(const std::string& method, const std::string& path, Handler han
     routes_[path][method] = std::move(handler);
 }
 
-const std::map<std::string, Router::Handler>* Router::find(const std::string& path, std::string& id) const {
+const Router::Methods* Router::find(const std::string& path, std::string& id) const {
     if (const auto found = routes_.find(path); found != routes_.end()) return &found->second;
     const std::size_t slash = path.rfind('/');
     if (slash == std::string::npos || slash + 1 == path.size()) return nullptr;
@@ -47,10 +47,17 @@ HttpResponse Router::handle(const HttpRequest& request) const {
     const auto* methods = find(request.path, id);
     if (!methods) throw ApiError(404, fmt::format("there is nothing at {}", request.path));
     const auto handler = methods->find(request.method == "HEAD" ? "GET" : request.method);
-    if (handler == methods->end()) {
-        throw ApiError(405, fmt::format("{} does not take {}", request.path, request.method));
-    }
-    return handler->second(request, id);
+    return handler == methods->end() ? refuse_method(request, *methods) : handler->second(request, id);
+}
+
+HttpResponse Router::refuse_method(const HttpRequest& request, const Methods& methods) {
+    std::string allowed = "OPTIONS";
+    for (const auto& [method, handler] : methods) allowed += ", " + method;
+    if (methods.contains("GET")) allowed += ", HEAD";
+    HttpResponse response = error_response(
+        405, fmt::format("{} does not take {}, but {}", request.path, request.method, allowed), request.path);
+    response.headers.emplace_back("Allow", std::move(allowed));
+    return response;
 }
 
 HttpResponse error_response(int status, const std::string& message, const std::string& path,

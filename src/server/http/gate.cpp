@@ -20,6 +20,13 @@ std::string_view trimmed(std::string_view text) {
     return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
+/// Names of hosts and of schemes are the same in any case.
+std::string lower(std::string_view text) {
+    std::string result(text);
+    for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    return result;
+}
+
 /// "localhost:8080" -> "localhost", "[::1]:8080" -> "::1".
 std::string_view without_port(std::string_view host) {
     if (host.substr(0, 1) == "[") return host.substr(1, host.find(']') - 1);
@@ -40,7 +47,10 @@ std::string_view behind(std::string_view text, std::string_view mark) {
 /// The key that a request shows, by any of the headers that clients use.
 std::string_view shown_key(const HttpRequest& request) {
     const std::string_view authorization = request.header("authorization");
-    if (authorization.substr(0, 7) == "Bearer ") return trimmed(authorization.substr(7));
+    constexpr std::string_view kScheme = "bearer ";
+    if (lower(authorization.substr(0, kScheme.size())) == kScheme) {
+        return trimmed(authorization.substr(kScheme.size()));
+    }
     return trimmed(request.header("x-api-key"));
 }
 
@@ -83,7 +93,8 @@ std::vector<std::string> read_key_file(const std::string& path) {
     return keys;
 }
 
-Gate::Gate(const GateOptions& options) : hosts_(options.allowed_hosts), origins_(options.cors_origins) {
+Gate::Gate(const GateOptions& options) : origins_(options.cors_origins) {
+    for (const std::string& host : options.allowed_hosts) hosts_.push_back(lower(host));
     for (const std::string& key : options.keys) keys_.push_back(digest(key));
 }
 
@@ -119,14 +130,14 @@ Gate::Verdict Gate::judge_key(const HttpRequest& request) const {
 
 bool Gate::host_allowed(std::string_view host) const {
     if (!keys_.empty()) return true;
-    const std::string_view name = without_port(host);
+    const std::string name = lower(without_port(host));
     if (name == "localhost" || is_address(name)) return true;
     return std::find(hosts_.begin(), hosts_.end(), name) != hosts_.end();
 }
 
 bool Gate::origin_allowed(const HttpRequest& request) const {
     const std::string_view origin = request.header("origin");
-    if (origin.empty() || behind(origin, "://") == request.header("host")) return true;
+    if (origin.empty() || lower(behind(origin, "://")) == lower(request.header("host"))) return true;
     return std::any_of(origins_.begin(), origins_.end(),
                        [&](const std::string& allowed) { return allowed == "*" || allowed == origin; });
 }

@@ -35,6 +35,9 @@ TEST(Gate, AsksForAKeyOnEveryRouteThatComputesOrShowsSomething) {
             EXPECT_EQ(gate.judge(request(path, {{"authorization", "Bearer wrong"}}, method)),
                       Verdict::WrongKey);
             EXPECT_EQ(gate.judge(request(path, {{"authorization", "Bearer second"}}, method)), Verdict::Open);
+            EXPECT_EQ(gate.judge(request(path, {{"authorization", "bEARER first"}}, method)), Verdict::Open);
+            EXPECT_EQ(gate.judge(request(path, {{"authorization", "Bearer FIRST"}}, method)),
+                      Verdict::WrongKey);
             EXPECT_EQ(gate.judge(request(path, {{"x-api-key", "first"}}, method)), Verdict::Open);
             EXPECT_EQ(gate.judge(request(path, {{"x-api-key", "firs"}}, method)), Verdict::WrongKey);
         }
@@ -49,9 +52,9 @@ TEST(Gate, IsOpenWithoutKeys) {
 }
 
 TEST(Gate, TurnsAwayNamesThatAPageMayHavePointedHere) {
-    const Gate gate({.allowed_hosts = {"box.lan"}});
-    for (const char* host :
-         {"localhost", "localhost:1", "127.0.0.1:8080", "[::1]:8080", "192.168.1.5", "box.lan:80"}) {
+    const Gate gate({.allowed_hosts = {"Box.lan"}});
+    for (const char* host : {"localhost", "localhost:1", "LocalHost:1", "127.0.0.1:8080", "[::1]:8080",
+                             "192.168.1.5", "box.lan:80", "BOX.LAN"}) {
         EXPECT_EQ(gate.judge(request("/v1/models", {{"host", host}})), Verdict::Open) << host;
     }
     for (const char* host : {"evil.example", "evil.example:8080", "localhost.evil.example", ""}) {
@@ -65,6 +68,7 @@ TEST(Gate, TurnsAwayNamesThatAPageMayHavePointedHere) {
 TEST(Gate, LetsOnlyAllowedOriginsIn) {
     const Gate closed({});
     EXPECT_EQ(closed.judge(request("/v1/models", {{"origin", "http://localhost:8080"}})), Verdict::Open);
+    EXPECT_EQ(closed.judge(request("/v1/models", {{"origin", "http://LOCALHOST:8080"}})), Verdict::Open);
     EXPECT_EQ(closed.judge(request("/v1/models", {{"origin", "http://localhost:3000"}})),
               Verdict::WrongOrigin);
     EXPECT_EQ(closed.judge(request("/v1/models", {{"origin", "null"}})), Verdict::WrongOrigin);
