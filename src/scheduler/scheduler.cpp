@@ -36,12 +36,11 @@ Scheduler::~Scheduler() {
 void Scheduler::check(const Request& request) const {
     const auto tokens = static_cast<std::int64_t>(request.prompt.size());
     if (tokens == 0) fail(ErrorCode::InvalidArgument, "the prompt is empty; give at least one token");
-    if (tokens >= engine_.context() && !(request.embedding && tokens == engine_.context())) {
+    if (tokens > engine_.context() - (request.embedding ? 0 : 1)) {
         fail(ErrorCode::InvalidArgument,
-             "the prompt has {} tokens, and the context of {} must hold it and an answer; use a shorter "
-             "prompt, "
+             "the prompt has {} tokens, but the maximum context length is {} tokens{}; use a shorter prompt, "
              "or start the server with a larger -c",
-             tokens, engine_.context());
+             tokens, engine_.context(), request.embedding ? "" : ", for the prompt and its answer");
     }
     for (const TokenId token : request.prompt) {
         if (token >= 0 && token < engine_.config().vocabulary) continue;

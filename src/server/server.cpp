@@ -107,7 +107,7 @@ HttpResponse Server::answer(const HttpRequest& request) const {
             return error_response(503, "the server is shutting down", request.path, {}, "shutting_down");
         return router_.handle(request);
     } catch (const ApiError& error) {
-        return error_response(error.status(), error.what(), request.path, error.parameter(), error.code());
+        return error_response(error, request.path);
     } catch (const Error& error) {
         if (http_status(error.code()) >= 500)
             log::error("{} {}: {}", request.method, request.path, error.what());

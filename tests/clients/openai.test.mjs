@@ -233,8 +233,19 @@ test('a prompt longer than the context is a 400 with the numbers, streamed or no
     assert.equal(response.status, 400);
     const {error} = await response.json();
     assert.equal(error.code, 'context_length_exceeded');
-    assert.match(error.message, /has \d+ tokens, and the context of 512/);
+    assert.match(error.message, /has \d+ tokens, but the maximum context length is 512 tokens, for the prompt and its answer/);
+    assert.ok(error.n_prompt_tokens > 512);
+    assert.equal(error.n_ctx, 512);
   }
+  const texts = await server.post('/v1/embeddings', {input: Array(513).fill(40)});
+  assert.equal(texts.status, 400);
+  const {error} = await texts.json();
+  assert.match(error.message, /has 513 tokens, but the maximum context length is 512 tokens;/);
+  assert.equal(error.n_prompt_tokens, 513);
+  const messages = [{role: 'user', content: 'volcano '.repeat(2000)}];
+  const message = await server.post('/v1/messages', {messages, max_tokens: 5});
+  assert.equal(message.status, 400);
+  assert.match((await message.json()).error.message, /^prompt is too long: \d+ tokens > 511 maximum/);
 });
 
 test('a prompt one token shorter than the context gives one token', async () => {

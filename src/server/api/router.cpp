@@ -17,13 +17,29 @@ std::string anthropic_type(int status) {
     return std::string(error_type(status));
 }
 
-Json openai_error(int status, const std::string& message, const std::string& parameter,
-                  const std::string& code) {
-    return {{"error",
-             {{"message", message},
-              {"type", error_type(status)},
-              {"param", parameter.empty() ? Json() : Json(parameter)},
-              {"code", code.empty() ? Json() : Json(code)}}}};
+/// Anthropic's clients know a prompt that is too long by these words.
+std::string anthropic_message(const ApiError& error) {
+    const auto* context = dynamic_cast<const ContextError*>(&error);
+    if (!context) return error.what();
+    return fmt::format("prompt is too long: {} tokens > {} maximum; {}", context->tokens(), context->most(),
+                       context->what());
+}
+
+Json anthropic_error(const ApiError& error) {
+    return {{"type", "error"},
+            {"error", {{"type", anthropic_type(error.status())}, {"message", anthropic_message(error)}}}};
+}
+
+Json openai_error(const ApiError& error) {
+    Json fields = {{"message", error.what()},
+                   {"type", error_type(error.status())},
+                   {"param", error.parameter().empty() ? Json() : Json(error.parameter())},
+                   {"code", error.code().empty() ? Json() : Json(error.code())}};
+    if (const auto* context = dynamic_cast<const ContextError*>(&error)) {
+        fields["n_prompt_tokens"] = context->tokens();
+        fields["n_ctx"] = context->context();
+    }
+    return {{"error", std::move(fields)}};
 }
 
 }  // namespace
@@ -62,11 +78,14 @@ HttpResponse Router::refuse_method(const HttpRequest& request, const Methods& me
 
 HttpResponse error_response(int status, const std::string& message, const std::string& path,
                             const std::string& parameter, const std::string& code) {
+    return error_response(ApiError(status, message, parameter, code), path);
+}
+
+HttpResponse error_response(const ApiError& error, const std::string& path) {
+    const int status = error.status();
     HttpResponse response{.status = status};
     const bool anthropic = path.rfind("/v1/messages", 0) == 0;
-    response.body = dump(anthropic ? Json{{"type", "error"},
-                                          {"error", {{"type", anthropic_type(status)}, {"message", message}}}}
-                                   : openai_error(status, message, parameter, code));
+    response.body = dump(anthropic ? anthropic_error(error) : openai_error(error));
     if (status == 429 || status == 503) response.headers.emplace_back("Retry-After", "2");
     if (status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
     return response;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/http/message.h"
+#include "server/json/api_error.h"
 
 namespace coterie::server {
 
@@ -27,6 +28,7 @@ class Router {
 };
 
 /// The response for an error, in the shape that the clients of a path expect: Anthropic's or OpenAI's.
+HttpResponse error_response(const ApiError& error, const std::string& path);
 HttpResponse error_response(int status, const std::string& message, const std::string& path,
                             const std::string& parameter = {}, const std::string& code = {});
 

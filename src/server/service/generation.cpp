@@ -151,12 +151,8 @@ void check_sampling(const Fields& fields, const SamplingOptions& options) {
 
 void check_length(const scheduler::Request& request, std::int64_t context) {
     const auto tokens = static_cast<std::int64_t>(request.prompt.size());
-    if (request.embedding || tokens < context) return;
-    throw ApiError(400,
-                   fmt::format("the prompt has {} tokens, and the context of {} must hold it and an answer; "
-                               "use a shorter prompt, or start the server with a larger -c",
-                               tokens, context),
-                   {}, "context_length_exceeded");
+    const std::int64_t most = request.embedding ? context : context - 1;  // an answer has a token at least
+    if (tokens > most) throw ContextError(tokens, most, context);
 }
 
 }  // namespace
