@@ -60,6 +60,7 @@ Server::~Server() {
 void Server::begin(Service& service) {
     add_chat_completions(router_, service);
     add_completions(router_, service);
+    add_native_completion(router_, service);
     add_embeddings(router_, service);
     add_models(router_, service);
     add_responses(router_, service);
