@@ -36,12 +36,11 @@ Scheduler::~Scheduler() {
 void Scheduler::check(const Request& request) const {
     const auto tokens = static_cast<std::int64_t>(request.prompt.size());
     if (tokens == 0) fail(ErrorCode::InvalidArgument, "the prompt is empty; give at least one token");
-    if (tokens >= engine_.context() && !(request.embedding && tokens == engine_.context())) {
+    if (tokens > engine_.context() - (request.embedding ? 0 : 1)) {
         fail(ErrorCode::InvalidArgument,
-             "the prompt has {} tokens, and the context of {} must hold it and an answer; use a shorter "
-             "prompt, "
+             "the prompt has {} tokens, but the maximum context length is {} tokens{}; use a shorter prompt, "
              "or start the server with a larger -c",
-             tokens, engine_.context());
+             tokens, engine_.context(), request.embedding ? "" : ", for the prompt and its answer");
     }
     for (const TokenId token : request.prompt) {
         if (token >= 0 && token < engine_.config().vocabulary) continue;
@@ -54,21 +53,27 @@ void Scheduler::check(const Request& request) const {
     }
 }
 
-std::optional<Refusal> Scheduler::submit(Request request, Answers& answers) {
-    check(request);
+std::unique_ptr<Job> Scheduler::make_job(Request request, const Answers& answers) {
     request.bell = answers.bell();
     if (request.limit.count() == 0) request.limit = options_.request_limit;
     if (request.sampler) request.sampler->accept(request.prompt);
-    const std::string client = request.client;
+    return std::make_unique<Job>(std::move(request), next_number_++, tokenizer_, engine_.context());
+}
+
+std::optional<Refusal> Scheduler::submit(std::vector<Request> parts, Answers& answers) {
+    COTERIE_CHECK(!parts.empty());
+    for (const Request& part : parts) check(part);
+    const std::string client = parts.front().client;
+    std::vector<std::unique_ptr<Job>> jobs;
+    for (Request& part : parts) jobs.push_back(make_job(std::move(part), answers));
     std::unique_lock lock(mutex_);
     if (draining_) return Refusal::ShuttingDown;
-    if (queue_.full()) {
+    if (!queue_.has_room(client)) {
         Counters::add(counters_.refused, 1);
         return Refusal::QueueFull;
     }
-    auto job = std::make_unique<Job>(std::move(request), next_number_++, tokenizer_, engine_.context());
-    answers.add(job->events());
-    queue_.push(client, std::move(job));
+    for (const std::unique_ptr<Job>& job : jobs) answers.add(job->events());
+    queue_.push(client, std::move(jobs));
     counters_.waiting.store(static_cast<std::int64_t>(queue_.size()), std::memory_order_relaxed);
     lock.unlock();
     changed_.notify_one();

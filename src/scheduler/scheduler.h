@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -37,10 +38,11 @@ class Scheduler {
     Scheduler(const Scheduler&) = delete;
     Scheduler& operator=(const Scheduler&) = delete;
 
-    /// Hands a request in; its events go to `answers`. A reason where it was not taken.
+    /// Hands in all parts of what one client asks for, at least one; their events go to `answers`. All are
+    /// taken or none, and then there is a reason: the queue counts them as one.
     /// Throws InvalidArgument for a prompt that is empty or leaves no room for an answer, a token outside the
     /// vocabulary, or a slot that does not exist.
-    [[nodiscard]] std::optional<Refusal> submit(Request request, Answers& answers);
+    [[nodiscard]] std::optional<Refusal> submit(std::vector<Request> parts, Answers& answers);
 
     /// Takes no more requests, and waits until all are answered or `limit` is over, when the rest is
     /// cancelled. Whether all were answered.
@@ -64,6 +66,7 @@ class Scheduler {
     template <typename Result>
     Result between_steps(std::function<Result(Runner&)> action);
     void check(const Request& request) const;
+    std::unique_ptr<Job> make_job(Request request, const Answers& answers);
     void run();
     void wait_for_work(std::unique_lock<std::mutex>& lock);
     bool nothing_to_do() const { return tasks_.empty() && queue_.size() == 0 && !stop_; }
@@ -80,12 +83,13 @@ class Scheduler {
     ExpertUsage usage_;
     Runner runner_;  ///< of the thread alone
 
+    std::atomic<std::uint64_t> next_number_{1};  ///< of a job
+
     std::mutex mutex_;  ///< guards what follows
     std::condition_variable changed_;
     std::condition_variable drained_;
     WaitingQueue<std::unique_ptr<Job>> queue_;
     std::deque<std::function<void()>> tasks_;
-    std::uint64_t next_number_ = 1;
     bool draining_ = false;
     bool cancel_rest_ = false;
     bool stop_ = false;

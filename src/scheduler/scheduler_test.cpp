@@ -41,9 +41,16 @@ class SchedulerTest : public testing::Test {
         return request;
     }
 
+    template <typename... Part>
+    std::optional<Refusal> hand_in(Answers& answers, Part... part) {
+        std::vector<Request> parts;
+        (parts.push_back(std::move(part)), ...);
+        return scheduler_->submit(std::move(parts), answers);
+    }
+
     Answers submit(Request request) {
         Answers answers(std::make_shared<Bell>());
-        EXPECT_FALSE(scheduler_->submit(std::move(request), answers));
+        EXPECT_FALSE(hand_in(answers, std::move(request)));
         return answers;
     }
 
@@ -105,8 +112,34 @@ TEST_F(SchedulerTest, RefusesWhatTheQueueHasNoRoomFor) {
     held.push_back(submit(request(random_tokens(10, 1), 1)));
     held.push_back(submit(request(random_tokens(10, 2), 1)));
     Answers refused(std::make_shared<Bell>());
-    EXPECT_EQ(scheduler_->submit(request(random_tokens(10, 3), 1), refused), Refusal::QueueFull);
+    EXPECT_EQ(hand_in(refused, request(random_tokens(10, 3), 1)), Refusal::QueueFull);
     EXPECT_EQ(scheduler_->counters().refused.load(), 1u);
+}
+
+TEST_F(SchedulerTest, TakesARequestOfMorePartsThanTheQueueIsLong) {
+    start({.slots = 1, .queue_limit = 1});
+    Answers answers(std::make_shared<Bell>());
+    EXPECT_FALSE(hand_in(answers, request(random_tokens(10, 0), 2), request(random_tokens(10, 1), 3),
+                         request(random_tokens(10, 2), 4)));
+    EXPECT_EQ(answers.size(), 3u);
+    std::vector<std::int64_t> generated(3);
+    for (int ended = 0; ended < 3;) {
+        const auto arrival = answers.next(kLong);
+        ASSERT_TRUE(arrival);
+        if (const auto* finished = std::get_if<Finished>(&arrival->event)) {
+            generated[arrival->answer] = finished->usage.generated_tokens, ++ended;
+        }
+    }
+    EXPECT_THAT(generated, testing::ElementsAre(2, 3, 4));
+}
+
+TEST_F(SchedulerTest, TakesNoPartOfARequestThatItRefuses) {
+    start({.slots = 1}, 128);
+    Answers answers(std::make_shared<Bell>());
+    EXPECT_THROW(hand_in(answers, request({5}, 1), request({5, 512}, 1)), Error);
+    EXPECT_EQ(answers.size(), 0u);
+    EXPECT_EQ(scheduler_->counters().waiting.load(), 0);
+    EXPECT_FALSE(hand_in(answers, request({5}, 1)));
 }
 
 TEST_F(SchedulerTest, ServesClientsInTurns) {
@@ -155,7 +188,7 @@ TEST_F(SchedulerTest, DrainsWhatRunsAndTakesNothingNew) {
     EXPECT_EQ(read(two).ids.size(), 200u);
     drains.join();
     Answers late(std::make_shared<Bell>());
-    EXPECT_EQ(scheduler_->submit(request(random_tokens(10, 2), 1), late), Refusal::ShuttingDown);
+    EXPECT_EQ(hand_in(late, request(random_tokens(10, 2), 1)), Refusal::ShuttingDown);
 }
 
 TEST_F(SchedulerTest, CutsOffWhatDoesNotEndInTime) {
@@ -170,13 +203,13 @@ TEST_F(SchedulerTest, CutsOffWhatDoesNotEndInTime) {
 TEST_F(SchedulerTest, RefusesPromptsThatCannotBeAnswered) {
     start({.slots = 2}, 128);
     Answers answers(std::make_shared<Bell>());
-    EXPECT_THROW(static_cast<void>(scheduler_->submit(request({}, 1), answers)), Error);
-    EXPECT_THROW(static_cast<void>(scheduler_->submit(request(random_tokens(128, 0), 1), answers)), Error);
-    EXPECT_THROW(static_cast<void>(scheduler_->submit(request({5, 512}, 1), answers)), Error);
-    EXPECT_THROW(static_cast<void>(scheduler_->submit(request({5, -1}, 1), answers)), Error);
+    EXPECT_THROW(hand_in(answers, request({}, 1)), Error);
+    EXPECT_THROW(hand_in(answers, request(random_tokens(128, 0), 1)), Error);
+    EXPECT_THROW(hand_in(answers, request({5, 512}, 1)), Error);
+    EXPECT_THROW(hand_in(answers, request({5, -1}, 1)), Error);
     Request wrong_slot = request({5}, 1);
     wrong_slot.slot = 2;
-    EXPECT_THROW(static_cast<void>(scheduler_->submit(std::move(wrong_slot), answers)), Error);
+    EXPECT_THROW(hand_in(answers, std::move(wrong_slot)), Error);
 }
 
 /// Allows one token after the other, and says so.

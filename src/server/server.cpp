@@ -60,6 +60,7 @@ Server::~Server() {
 void Server::begin(Service& service) {
     add_chat_completions(router_, service);
     add_completions(router_, service);
+    add_native_completion(router_, service);
     add_embeddings(router_, service);
     add_models(router_, service);
     add_responses(router_, service);
@@ -74,22 +75,24 @@ void Server::begin(Service& service) {
 HttpCallbacks Server::callbacks() const {
     return {.admit = [this](const HttpRequest& request) { return admit(request); },
             .handle = [this](const HttpRequest& request) { return handle(request); },
-            .fail = [](int status, const std::string& message,
-                       const std::string& path) { return error_response(status, message, path); }};
+            .fail =
+                [this](int status, const std::string& message, const HttpRequest& request) {
+                    return finished(error_response(status, message, request.path), request);
+                }};
 }
 
 std::optional<HttpResponse> Server::admit(const HttpRequest& request) const {
     const Gate::Verdict verdict = gate_.judge(request);
     if (verdict == Gate::Verdict::Open) return std::nullopt;
     const bool key = verdict == Gate::Verdict::NoKey || verdict == Gate::Verdict::WrongKey;
-    HttpResponse response = error_response(key ? 401 : 403, std::string(Gate::explain(verdict)), request.path,
-                                           {}, key ? "invalid_api_key" : "forbidden");
-    for (auto& header : gate_.cors_headers(request)) response.headers.push_back(std::move(header));
-    return response;
+    return finished(error_response(key ? 401 : 403, std::string(Gate::explain(verdict)), request.path, {},
+                                   key ? "invalid_api_key" : "forbidden"),
+                    request);
 }
 
-HttpResponse Server::handle(const HttpRequest& request) const {
-    HttpResponse response = answer(request);
+HttpResponse Server::handle(const HttpRequest& request) const { return finished(answer(request), request); }
+
+HttpResponse Server::finished(HttpResponse response, const HttpRequest& request) const {
     for (auto& header : gate_.cors_headers(request)) response.headers.push_back(std::move(header));
     response.headers.emplace_back("X-Content-Type-Options", "nosniff");
     return response;
@@ -105,7 +108,7 @@ HttpResponse Server::answer(const HttpRequest& request) const {
             return error_response(503, "the server is shutting down", request.path, {}, "shutting_down");
         return router_.handle(request);
     } catch (const ApiError& error) {
-        return error_response(error.status(), error.what(), request.path, error.parameter(), error.code());
+        return error_response(error, request.path);
     } catch (const Error& error) {
         if (http_status(error.code()) >= 500)
             log::error("{} {}: {}", request.method, request.path, error.what());

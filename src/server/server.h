@@ -50,6 +50,8 @@ class Server {
     HttpResponse handle(const HttpRequest& request) const;
     HttpResponse answer(const HttpRequest& request) const;
     HttpResponse health() const;
+    /// With the headers that every response has.
+    HttpResponse finished(HttpResponse response, const HttpRequest& request) const;
     HttpCallbacks callbacks() const;
 
     ServerOptions options_;

@@ -66,6 +66,25 @@ test('SIGTERM lets a running answer finish, and new ones are turned away', async
   assert.equal(status, 0);
 });
 
+test('a request whose time is over before its answer begins is an error on every route', async () => {
+  const server = await Server.start('-t', '1', '-c', '65536', '--request-timeout', '1');
+  const tokens = Array.from({length: 60_000}, (_, i) => i % 4000);  // takes many times as long
+  const messages = [{role: 'user', content: 'volcano '.repeat(40_000)}];
+  const cases = [
+    ['/v1/completions', {prompt: tokens}], ['/v1/completions', {prompt: tokens, stream: true}], ['/v1/embeddings', {input: tokens}],
+    ['/v1/chat/completions', {messages, stream: true}], ['/v1/messages', {messages, max_tokens: 5}],
+  ];
+  for (const [path, body] of cases) {
+    const response = await server.post(path, {...body, cache_prompt: false});
+    const text = await response.text();
+    assert.equal(response.status, body.stream ? 200 : 503, `${path}: ${text}`);
+    assert.match(text, /the time for this request was over/, path);
+    if (path !== '/v1/messages') assert.match(text, /"code":"timeout"/, path);
+    if (!body.stream) assert.ok(Number(response.headers.get('retry-after')) > 0);
+  }
+  await server.stop();
+});
+
 test('answers that take too long are cut off, and a second signal ends at once', async () => {
   const patient = await Server.start('-t', '1', '--drain-timeout', '0');
   const cut = patient.post('/v1/completions', {prompt: 'A', max_tokens: 490, temperature: 0, ignore_eos: true});
@@ -171,6 +190,18 @@ test('keys guard every route but health', async () => {
   await server.stop();
 });
 
+test('a route tells the methods that it takes', async () => {
+  const server = await Server.start('-t', '1');
+  const cases = [['/v1/models', 'DELETE', ['GET', 'HEAD', 'OPTIONS']], ['/v1/completions', 'GET', ['OPTIONS', 'POST']], ['/v1/messages', 'PUT', ['OPTIONS', 'POST']]];
+  for (const [path, method, allowed] of cases) {
+    const response = await fetch(server.url + path, {method});
+    assert.equal(response.status, 405, path);
+    assert.deepEqual(response.headers.get('allow').split(', ').sort(), allowed);
+    assert.ok((await response.json()).error.message.includes(method));
+  }
+  await server.stop();
+});
+
 test('hosts and origins of others are turned away', async () => {
   const server = await Server.start('--cors', 'https://app.example', '-t', '1');
   const head = (host, origin) => `GET /v1/models HTTP/1.1\r\nHost: ${host}\r\n${origin}Connection: close\r\n\r\n`;
@@ -179,6 +210,28 @@ test('hosts and origins of others are turned away', async () => {
   const allowed = await raw(server, head('localhost', 'Origin: https://app.example\r\n'));
   assert.match(allowed, /^HTTP\/1.1 200/);
   assert.match(allowed, /Access-Control-Allow-Origin: https:\/\/app.example/);
+  await server.stop();
+});
+
+test('pages of an allowed origin can send what clients send, and read every error', async () => {
+  const server = await Server.start('--cors', 'https://app.example', '-t', '1', '--body-limit', '1');
+  const origin = {origin: 'https://app.example'};
+  const wanted = 'anthropic-beta,anthropic-dangerous-direct-browser-access,x-api-key,x-stainless-lang';
+  const asks = await raw(server, `OPTIONS /v1/messages HTTP/1.1\r\nHost: localhost\r\nOrigin: ${origin.origin}\r\n` +
+    `Access-Control-Request-Method: POST\r\nAccess-Control-Request-Headers: ${wanted}\r\nConnection: close\r\n\r\n`);
+  assert.match(asks, /^HTTP\/1.1 204/);
+  for (const name of wanted.split(',')) assert.match(asks, new RegExp(`^Access-Control-Allow-Headers: .*${name}`, 'm'));
+  const errors = [
+    await server.get('/nonsense', origin), await server.post('/v1/completions', '{', origin),
+    await server.post('/v1/completions', {prompt: 'x'.repeat(1 << 21)}, origin),
+  ];
+  assert.deepEqual(errors.map(({status}) => status), [404, 400, 413]);
+  for (const {headers} of errors) {
+    assert.equal(headers.get('access-control-allow-origin'), origin.origin);
+    assert.match(headers.get('access-control-expose-headers'), /Retry-After/);
+  }
+  const refused = await raw(server, `POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nOrigin: ${origin.origin}\r\nContent-Length: x\r\n\r\n`);
+  assert.match(refused, /^Access-Control-Allow-Origin: https:\/\/app.example/m);
   await server.stop();
 });
 
@@ -192,6 +245,33 @@ test('headers without end, requests in requests and half requests get nowhere', 
   const half = await raw(server, 'POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n{');
   assert.doesNotMatch(half, /^HTTP\/1.1 200/);
   assert.equal((await server.get('/health')).status, 200);
+  await server.stop();
+});
+
+test('a request without a length has no body, and one whose end is in doubt is turned away at once', async () => {
+  const server = await Server.start('-t', '1');
+  const post = (...lines) => raw(server, ['POST /v1/completions HTTP/1.1', 'Host: localhost', ...lines, '', ''].join('\r\n'));
+  const answer = await post('Connection: close');
+  assert.match(answer, /^HTTP\/1.1 400/);
+  assert.doesNotMatch(answer, /in time/);
+  const refused = {
+    400: [['Content-Length: -1'], ['Content-Length: 99999999999999999999999'], ['Content-Length: 5x'], ['Content-Length: 2', 'Content-Length: 3'],
+      ['Content-Length: 2', 'Transfer-Encoding: chunked']],
+    501: [['Transfer-Encoding: gzip'], ['Transfer-Encoding: gzip, chunked']],
+  };
+  for (const [status, cases] of Object.entries(refused)) {
+    for (const lines of cases) {
+      const text = await post(...lines);  // the connection ends, though the client wants to keep it
+      assert.match(text, new RegExp(`^HTTP/1.1 ${status}`), lines.join());
+      assert.equal(text.match(/^Connection: close/gmi).length, 1, text);
+      assert.doesNotMatch(text, /keep-alive/i, text);
+      assert.ok(JSON.parse(text.split('\r\n\r\n')[1]).error.message.includes(lines.at(-1).split(':')[0]), text);
+    }
+  }
+  const body = '{"prompt": "A", "max_tokens": 1}';
+  const chunks = await post('Transfer-Encoding: chunked', '', body.length.toString(16), body, '0');
+  assert.match(chunks, /^HTTP\/1.1 200/);
+  assert.match(chunks, /^Connection: close/mi);
   await server.stop();
 });
 
@@ -222,6 +302,34 @@ test('TLS works with a certificate of one\'s own', async () => {
   assert.equal(result.stdout, '200 5\n', result.stderr);
   await server.stop();
   rmSync(folder, {recursive: true});
+});
+
+test('a request is taken whole or not at all, however many parts it has', async () => {
+  const server = await Server.start('-np', '2', '--queue', '3', '-t', '1');
+  const texts = Array.from({length: 70}, (_, i) => `Number ${i}`);
+  const {data} = await server.json('/v1/embeddings', {input: texts});
+  assert.deepEqual(data.map(({index}) => index), texts.map((_, i) => i));
+  const {choices} = await server.json('/v1/completions', {prompt: texts, max_tokens: 1, temperature: 0});
+  assert.deepEqual(choices.map(({index}) => index), texts.map((_, i) => i));
+  const chat = await server.json('/v1/chat/completions', {messages: [{role: 'user', content: 'Hello'}], n: 4, max_tokens: 1});
+  assert.equal(chat.choices.length, 4);
+  const tooMany = await server.post('/v1/completions', {prompt: texts, n: 32, max_tokens: 1});
+  assert.equal(tooMany.status, 400);
+  assert.equal((await tooMany.json()).error.param, 'n');
+  await server.stop();
+});
+
+test('one client\'s full queue leaves room for others', async () => {
+  const server = await Server.start('-np', '1', '--queue', '3', '-t', '1', '--api-key', 'a', '--api-key', 'b');
+  const ask = (key, tokens) =>
+    server.post('/v1/completions', {prompt: 'A', max_tokens: tokens, temperature: 0, ignore_eos: true}, {authorization: `Bearer ${key}`});
+  const statuses = [];
+  const greedy = Array.from({length: 5}, () => ask('a', 400).then((response) => statuses.push(response.status)));
+  await until(() => statuses.includes(429));
+  assert.equal((await ask('b', 1)).status, 200);
+  await Promise.all(greedy);
+  assert.ok(statuses.includes(200) && new Set(statuses).size === 2, String(statuses));
+  await server.stop();
 });
 
 test('memory stays where it is over a thousand requests', async () => {

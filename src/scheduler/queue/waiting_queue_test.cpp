@@ -2,15 +2,19 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <memory>
 
 namespace coterie::scheduler {
 namespace {
 
 using Queue = WaitingQueue<std::unique_ptr<int>>;
 
-void push(Queue& queue, const std::string& client, int value) {
-    queue.push(client, std::make_unique<int>(value));
+void push(Queue& queue, const std::string& client, const std::vector<int>& values) {
+    std::vector<std::unique_ptr<int>> parts;
+    for (const int value : values) parts.push_back(std::make_unique<int>(value));
+    queue.push(client, std::move(parts));
 }
+void push(Queue& queue, const std::string& client, int value) { push(queue, client, std::vector{value}); }
 
 std::vector<int> drain(Queue& queue) {
     std::vector<int> order;
@@ -60,13 +64,56 @@ TEST(WaitingQueue, KeepsEveryRequestOfManyClients) {
     EXPECT_THAT(popped, testing::UnorderedElementsAreArray(pushed));
 }
 
-TEST(WaitingQueue, IsFullAtItsLimit) {
+TEST(WaitingQueue, CountsRequestsWhateverTheirParts) {
     Queue queue(2);
-    push(queue, "a", 1);
-    EXPECT_FALSE(queue.full());
-    push(queue, "b", 2);
-    EXPECT_TRUE(queue.full());
+    EXPECT_TRUE(queue.has_room("a"));
+    push(queue, "a", {1, 2, 3, 4, 5});
+    EXPECT_EQ(queue.size(), 5u);
+    EXPECT_TRUE(queue.has_room("a"));
+    push(queue, "a", {6, 7});
+    EXPECT_FALSE(queue.has_room("a"));
+    const auto any = [](const auto&) { return true; };
+    for (int i = 0; i < 4; ++i) EXPECT_TRUE(queue.pop(any));
+    EXPECT_FALSE(queue.has_room("a"));  // a part of the first still waits
+    EXPECT_TRUE(queue.pop(any));
+    EXPECT_TRUE(queue.has_room("a"));
+    EXPECT_THAT(drain(queue), testing::ElementsAre(6, 7));
 }
+
+TEST(WaitingQueue, LetsPartsOfManyRequestsTakeTurnsByClient) {
+    Queue queue(10);
+    push(queue, "a", {1, 2, 3});
+    push(queue, "b", {10, 20});
+    push(queue, "a", 4);
+    EXPECT_THAT(drain(queue), testing::ElementsAre(1, 10, 2, 20, 3, 4));
+}
+
+TEST(WaitingQueue, LeavesEveryClientItsShareWhereOneHasFilledIt) {
+    Queue queue(4);
+    for (int i = 0; i < 4; ++i) push(queue, "greedy", i);
+    EXPECT_FALSE(queue.has_room("greedy"));
+    for (int i = 0; i < 2; ++i) {  // half of the limit is b's
+        EXPECT_TRUE(queue.has_room("b"));
+        push(queue, "b", 10 + i);
+    }
+    EXPECT_FALSE(queue.has_room("b"));
+    EXPECT_TRUE(queue.has_room("c"));  // a third, at least one
+    push(queue, "c", 20);
+    EXPECT_FALSE(queue.has_room("c"));
+    EXPECT_FALSE(queue.has_room("greedy"));
+}
+
+TEST(WaitingQueue, LeavesNewClientsOneHoweverManyWait) {
+    Queue queue(2);
+    for (int i = 0; i < 9; ++i) {
+        const std::string client(1, static_cast<char>('a' + i));
+        EXPECT_TRUE(queue.has_room(client));
+        push(queue, client, i);
+        EXPECT_EQ(queue.has_room(client), i == 0);
+    }
+}
+
+TEST(WaitingQueue, TakesNothingWhereNothingMayWait) { EXPECT_FALSE(Queue(0).has_room("a")); }
 
 TEST(WaitingQueue, GivesUpThoseThatLeave) {
     Queue queue(10);
@@ -76,6 +123,17 @@ TEST(WaitingQueue, GivesUpThoseThatLeave) {
     EXPECT_EQ(gone.size(), 4u);
     EXPECT_EQ(queue.size(), 2u);
     EXPECT_THAT(drain(queue), testing::ElementsAre(0, 4));
+}
+
+TEST(WaitingQueue, GivesUpPartsOfRequests) {
+    Queue queue(2);
+    push(queue, "a", {1, 2, 3});
+    push(queue, "a", {4, 6});
+    const auto gone = queue.extract([](const std::unique_ptr<int>& item) { return *item % 2 == 0; });
+    EXPECT_EQ(gone.size(), 3u);
+    EXPECT_EQ(queue.size(), 2u);
+    EXPECT_TRUE(queue.has_room("a"));  // nothing is left of the second
+    EXPECT_THAT(drain(queue), testing::ElementsAre(1, 3));
 }
 
 }  // namespace

@@ -214,9 +214,14 @@ HttpResponse complete(const HttpRequest& request, Service& service) {
     refuse_unsupported(fields, generation, echo);
     const auto constraint = constrain(read_format(fields), {}, service);
 
+    const std::vector<std::vector<TokenId>> prompts = read_prompts(fields, "prompt", service);
+    if (prompts.size() * static_cast<std::size_t>(generation.answers) > kMostPrompts) {
+        refuse_field("n", fmt::format("asks for {} answers to each of {} prompts, and at most {} are written",
+                                      generation.answers, prompts.size(), kMostPrompts));
+    }
     std::vector<scheduler::Request> requests;
     std::vector<std::string> echoes;
-    for (const std::vector<TokenId>& prompt : read_prompts(fields, "prompt", service)) {
+    for (const std::vector<TokenId>& prompt : prompts) {
         echoes.push_back(echo ? service.tokenizer().decode(prompt) : std::string());
         for (int i = 0; i < generation.answers; ++i) {
             requests.push_back(make_request(generation, service, prompt, i));

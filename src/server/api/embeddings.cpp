@@ -67,9 +67,6 @@ Json embed(const HttpRequest& http, Service& service) {
     while (const auto delta = reader.next()) {
         const auto* end = std::get_if<AnswerEnd>(&delta->what);
         if (!end) continue;
-        if (end->finished.reason != scheduler::FinishReason::EndToken) {
-            throw ApiError(503, "the embedding was not finished in time");
-        }
         const std::vector<float>& vector = end->finished.embedding;
         data[delta->answer] = {{"object", "embedding"},
                                {"index", delta->answer},

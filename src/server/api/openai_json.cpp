@@ -128,7 +128,8 @@ std::string sse(const std::string& event, const Json& data) {
 Json stream_error(const std::exception& error) {
     const auto* api = dynamic_cast<const ApiError*>(&error);
     const int status = api ? api->status() : 500;
-    return {{"error", {{"message", error.what()}, {"type", error_type(status)}, {"code", status}}}};
+    const Json code = api && !api->code().empty() ? Json(api->code()) : Json(status);
+    return {{"error", {{"message", error.what()}, {"type", error_type(status)}, {"code", code}}}};
 }
 
 }  // namespace coterie::server

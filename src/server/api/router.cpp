@@ -17,13 +17,29 @@ std::string anthropic_type(int status) {
     return std::string(error_type(status));
 }
 
-Json openai_error(int status, const std::string& message, const std::string& parameter,
-                  const std::string& code) {
-    return {{"error",
-             {{"message", message},
-              {"type", error_type(status)},
-              {"param", parameter.empty() ? Json() : Json(parameter)},
-              {"code", code.empty() ? Json() : Json(code)}}}};
+/// Anthropic's clients know a prompt that is too long by these words.
+std::string anthropic_message(const ApiError& error) {
+    const auto* context = dynamic_cast<const ContextError*>(&error);
+    if (!context) return error.what();
+    return fmt::format("prompt is too long: {} tokens > {} maximum; {}", context->tokens(), context->most(),
+                       context->what());
+}
+
+Json anthropic_error(const ApiError& error) {
+    return {{"type", "error"},
+            {"error", {{"type", anthropic_type(error.status())}, {"message", anthropic_message(error)}}}};
+}
+
+Json openai_error(const ApiError& error) {
+    Json fields = {{"message", error.what()},
+                   {"type", error_type(error.status())},
+                   {"param", error.parameter().empty() ? Json() : Json(error.parameter())},
+                   {"code", error.code().empty() ? Json() : Json(error.code())}};
+    if (const auto* context = dynamic_cast<const ContextError*>(&error)) {
+        fields["n_prompt_tokens"] = context->tokens();
+        fields["n_ctx"] = context->context();
+    }
+    return {{"error", std::move(fields)}};
 }
 
 }  // namespace
@@ -32,7 +48,7 @@ void Router::add(const std::string& method, const std::string& path, Handler han
     routes_[path][method] = std::move(handler);
 }
 
-const std::map<std::string, Router::Handler>* Router::find(const std::string& path, std::string& id) const {
+const Router::Methods* Router::find(const std::string& path, std::string& id) const {
     if (const auto found = routes_.find(path); found != routes_.end()) return &found->second;
     const std::size_t slash = path.rfind('/');
     if (slash == std::string::npos || slash + 1 == path.size()) return nullptr;
@@ -47,19 +63,29 @@ HttpResponse Router::handle(const HttpRequest& request) const {
     const auto* methods = find(request.path, id);
     if (!methods) throw ApiError(404, fmt::format("there is nothing at {}", request.path));
     const auto handler = methods->find(request.method == "HEAD" ? "GET" : request.method);
-    if (handler == methods->end()) {
-        throw ApiError(405, fmt::format("{} does not take {}", request.path, request.method));
-    }
-    return handler->second(request, id);
+    return handler == methods->end() ? refuse_method(request, *methods) : handler->second(request, id);
+}
+
+HttpResponse Router::refuse_method(const HttpRequest& request, const Methods& methods) {
+    std::string allowed = "OPTIONS";
+    for (const auto& [method, handler] : methods) allowed += ", " + method;
+    if (methods.contains("GET")) allowed += ", HEAD";
+    HttpResponse response = error_response(
+        405, fmt::format("{} does not take {}, but {}", request.path, request.method, allowed), request.path);
+    response.headers.emplace_back("Allow", std::move(allowed));
+    return response;
 }
 
 HttpResponse error_response(int status, const std::string& message, const std::string& path,
                             const std::string& parameter, const std::string& code) {
+    return error_response(ApiError(status, message, parameter, code), path);
+}
+
+HttpResponse error_response(const ApiError& error, const std::string& path) {
+    const int status = error.status();
     HttpResponse response{.status = status};
     const bool anthropic = path.rfind("/v1/messages", 0) == 0;
-    response.body = dump(anthropic ? Json{{"type", "error"},
-                                          {"error", {{"type", anthropic_type(status)}, {"message", message}}}}
-                                   : openai_error(status, message, parameter, code));
+    response.body = dump(anthropic ? anthropic_error(error) : openai_error(error));
     if (status == 429 || status == 503) response.headers.emplace_back("Retry-After", "2");
     if (status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
     return response;

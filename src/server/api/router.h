@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "server/http/message.h"
+#include "server/json/api_error.h"
 
 namespace coterie::server {
 
@@ -15,16 +16,19 @@ class Router {
 
     void add(const std::string& method, const std::string& path, Handler handler);
 
-    /// Throws ApiError: 404 for an unknown path, 405 for a method that the path does not have.
+    /// 405 for a method that the path does not have. Throws ApiError 404 for an unknown path.
     HttpResponse handle(const HttpRequest& request) const;
 
   private:
-    const std::map<std::string, Handler>* find(const std::string& path, std::string& id) const;
+    using Methods = std::map<std::string, Handler>;
+    const Methods* find(const std::string& path, std::string& id) const;
+    static HttpResponse refuse_method(const HttpRequest& request, const Methods& methods);
 
-    std::map<std::string, std::map<std::string, Handler>> routes_;  ///< [path][method]
+    std::map<std::string, Methods> routes_;  ///< by path
 };
 
 /// The response for an error, in the shape that the clients of a path expect: Anthropic's or OpenAI's.
+HttpResponse error_response(const ApiError& error, const std::string& path);
 HttpResponse error_response(int status, const std::string& message, const std::string& path,
                             const std::string& parameter = {}, const std::string& code = {});
 

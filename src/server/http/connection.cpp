@@ -58,6 +58,7 @@ ssize_t Connection::write(const char* from, std::size_t size) {
 }
 
 void Connection::discard_input() {
+    socket_.finish_writing();
     const SocketTime deadline = in(std::chrono::milliseconds(2000));
     std::size_t left = 4 * limits_.body_bytes;
     char scrap[kBufferBytes];

@@ -22,7 +22,8 @@ class Connection final : public httplib::Stream {
     void begin_body(std::size_t length);
     /// Bytes read since `begin_body`.
     std::size_t body_read() const { return body_read_; }
-    /// Reads on and forgets it, for a moment: a client that is still sending would not see the answer.
+    /// Ends the answers, then reads on and forgets it, for a moment: a client that is still sending would not
+    /// see the last answer if the connection went at once.
     void discard_input();
 
     bool peer_present() const { return socket_.peer_present(); }

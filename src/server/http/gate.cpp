@@ -11,11 +11,20 @@
 namespace coterie::server {
 namespace {
 
+constexpr const char* kUsualHeaders = "Authorization, Content-Type, X-Api-Key, Anthropic-Version";
+
 std::string_view trimmed(std::string_view text) {
     constexpr std::string_view kBlanks = " \t\r\n";
     const std::size_t first = text.find_first_not_of(kBlanks);
     if (first == std::string_view::npos) return {};
     return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
+/// Names of hosts and of schemes are the same in any case.
+std::string lower(std::string_view text) {
+    std::string result(text);
+    for (char& c : result) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    return result;
 }
 
 /// "localhost:8080" -> "localhost", "[::1]:8080" -> "::1".
@@ -38,8 +47,36 @@ std::string_view behind(std::string_view text, std::string_view mark) {
 /// The key that a request shows, by any of the headers that clients use.
 std::string_view shown_key(const HttpRequest& request) {
     const std::string_view authorization = request.header("authorization");
-    if (authorization.substr(0, 7) == "Bearer ") return trimmed(authorization.substr(7));
+    constexpr std::string_view kScheme = "bearer ";
+    if (lower(authorization.substr(0, kScheme.size())) == kScheme) {
+        return trimmed(authorization.substr(kScheme.size()));
+    }
     return trimmed(request.header("x-api-key"));
+}
+
+/// RFC 9110, 5.6.2.
+bool is_token(std::string_view text) {
+    constexpr std::string_view kMarks = "!#$%&'*+-.^_`|~";
+    const auto belongs = [&](char c) {
+        const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        return letter || (c >= '0' && c <= '9') || kMarks.find(c) != std::string_view::npos;
+    };
+    return !text.empty() && std::all_of(text.begin(), text.end(), belongs);
+}
+
+/// The headers that a page wants to send: clients' libraries have more of them than could be listed here.
+std::string headers_asked_for(const HttpRequest& request) {
+    std::string_view rest = request.header("access-control-request-headers");
+    std::string names;
+    while (!rest.empty()) {
+        const std::size_t comma = std::min(rest.find(','), rest.size());
+        const std::string_view name = trimmed(rest.substr(0, comma));
+        rest.remove_prefix(std::min(comma + 1, rest.size()));
+        if (!is_token(name)) continue;
+        if (!names.empty()) names += ", ";
+        names += name;
+    }
+    return names;
 }
 
 }  // namespace
@@ -56,7 +93,8 @@ std::vector<std::string> read_key_file(const std::string& path) {
     return keys;
 }
 
-Gate::Gate(const GateOptions& options) : hosts_(options.allowed_hosts), origins_(options.cors_origins) {
+Gate::Gate(const GateOptions& options) : origins_(options.cors_origins) {
+    for (const std::string& host : options.allowed_hosts) hosts_.push_back(lower(host));
     for (const std::string& key : options.keys) keys_.push_back(digest(key));
 }
 
@@ -92,14 +130,14 @@ Gate::Verdict Gate::judge_key(const HttpRequest& request) const {
 
 bool Gate::host_allowed(std::string_view host) const {
     if (!keys_.empty()) return true;
-    const std::string_view name = without_port(host);
+    const std::string name = lower(without_port(host));
     if (name == "localhost" || is_address(name)) return true;
     return std::find(hosts_.begin(), hosts_.end(), name) != hosts_.end();
 }
 
 bool Gate::origin_allowed(const HttpRequest& request) const {
     const std::string_view origin = request.header("origin");
-    if (origin.empty() || behind(origin, "://") == request.header("host")) return true;
+    if (origin.empty() || lower(behind(origin, "://")) == lower(request.header("host"))) return true;
     return std::any_of(origins_.begin(), origins_.end(),
                        [&](const std::string& allowed) { return allowed == "*" || allowed == origin; });
 }
@@ -107,10 +145,12 @@ bool Gate::origin_allowed(const HttpRequest& request) const {
 std::vector<std::pair<std::string, std::string>> Gate::cors_headers(const HttpRequest& request) const {
     const std::string_view origin = request.header("origin");
     if (origin.empty() || origins_.empty() || !origin_allowed(request)) return {};
+    const std::string asked_for = headers_asked_for(request);
     return {{"Access-Control-Allow-Origin", std::string(origin)},
-            {"Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key, Anthropic-Version"},
+            {"Access-Control-Allow-Headers", asked_for.empty() ? kUsualHeaders : asked_for},
             {"Access-Control-Allow-Methods", "GET, POST, OPTIONS"},
-            {"Vary", "Origin"}};
+            {"Access-Control-Expose-Headers", "Retry-After"},
+            {"Vary", "Origin, Access-Control-Request-Headers"}};
 }
 
 std::string_view Gate::explain(Verdict verdict) {

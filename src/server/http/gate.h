@@ -49,7 +49,7 @@ class Gate {
     static Digest digest(std::string_view text);
 
     std::vector<Digest> keys_;
-    std::vector<std::string> hosts_;
+    std::vector<std::string> hosts_;  ///< in lower case
     std::vector<std::string> origins_;
 };
 

@@ -1,5 +1,6 @@
 #include "server/http/gate.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 #include <gmock/gmock.h>
@@ -34,6 +35,9 @@ TEST(Gate, AsksForAKeyOnEveryRouteThatComputesOrShowsSomething) {
             EXPECT_EQ(gate.judge(request(path, {{"authorization", "Bearer wrong"}}, method)),
                       Verdict::WrongKey);
             EXPECT_EQ(gate.judge(request(path, {{"authorization", "Bearer second"}}, method)), Verdict::Open);
+            EXPECT_EQ(gate.judge(request(path, {{"authorization", "bEARER first"}}, method)), Verdict::Open);
+            EXPECT_EQ(gate.judge(request(path, {{"authorization", "Bearer FIRST"}}, method)),
+                      Verdict::WrongKey);
             EXPECT_EQ(gate.judge(request(path, {{"x-api-key", "first"}}, method)), Verdict::Open);
             EXPECT_EQ(gate.judge(request(path, {{"x-api-key", "firs"}}, method)), Verdict::WrongKey);
         }
@@ -48,9 +52,9 @@ TEST(Gate, IsOpenWithoutKeys) {
 }
 
 TEST(Gate, TurnsAwayNamesThatAPageMayHavePointedHere) {
-    const Gate gate({.allowed_hosts = {"box.lan"}});
-    for (const char* host :
-         {"localhost", "localhost:1", "127.0.0.1:8080", "[::1]:8080", "192.168.1.5", "box.lan:80"}) {
+    const Gate gate({.allowed_hosts = {"Box.lan"}});
+    for (const char* host : {"localhost", "localhost:1", "LocalHost:1", "127.0.0.1:8080", "[::1]:8080",
+                             "192.168.1.5", "box.lan:80", "BOX.LAN"}) {
         EXPECT_EQ(gate.judge(request("/v1/models", {{"host", host}})), Verdict::Open) << host;
     }
     for (const char* host : {"evil.example", "evil.example:8080", "localhost.evil.example", ""}) {
@@ -64,6 +68,7 @@ TEST(Gate, TurnsAwayNamesThatAPageMayHavePointedHere) {
 TEST(Gate, LetsOnlyAllowedOriginsIn) {
     const Gate closed({});
     EXPECT_EQ(closed.judge(request("/v1/models", {{"origin", "http://localhost:8080"}})), Verdict::Open);
+    EXPECT_EQ(closed.judge(request("/v1/models", {{"origin", "http://LOCALHOST:8080"}})), Verdict::Open);
     EXPECT_EQ(closed.judge(request("/v1/models", {{"origin", "http://localhost:3000"}})),
               Verdict::WrongOrigin);
     EXPECT_EQ(closed.judge(request("/v1/models", {{"origin", "null"}})), Verdict::WrongOrigin);
@@ -75,6 +80,25 @@ TEST(Gate, LetsOnlyAllowedOriginsIn) {
     EXPECT_THAT(open.cors_headers(allowed),
                 testing::Contains(testing::Pair("Access-Control-Allow-Origin", "https://app.example")));
     EXPECT_EQ(open.judge(request("/v1/models", {{"origin", "https://other.example"}})), Verdict::WrongOrigin);
+}
+
+TEST(Gate, LetsPagesSendTheHeadersThatTheyAskFor) {
+    const Gate gate({.cors_origins = {"https://app.example"}});
+    const auto allowed = [&](const std::string& wanted, const std::string& origin = "https://app.example") {
+        Headers headers = {{"origin", origin}};
+        if (!wanted.empty()) headers.emplace("access-control-request-headers", wanted);
+        const auto answer = gate.cors_headers(request("/v1/messages", headers, "OPTIONS"));
+        const auto found = std::find_if(answer.begin(), answer.end(), [](const auto& header) {
+            return header.first == "Access-Control-Allow-Headers";
+        });
+        return found == answer.end() ? std::string("nothing") : found->second;
+    };
+    EXPECT_EQ(allowed("x-stainless-os,anthropic-beta , content-type"),
+              "x-stainless-os, anthropic-beta, content-type");
+    EXPECT_EQ(allowed("x-one,,bad header,x:y,\"q\",x-two,"), "x-one, x-two");
+    EXPECT_THAT(allowed(""), testing::HasSubstr("Authorization"));
+    EXPECT_THAT(allowed("not one"), testing::HasSubstr("Authorization"));
+    EXPECT_EQ(allowed("x-one", "https://other.example"), "nothing");
 }
 
 TEST(Gate, ReadsKeysFromAFile) {

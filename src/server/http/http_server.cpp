@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <condition_variable>
 #include <mutex>
 #include <system_error>
@@ -10,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "server/http/body_framing.h"
 #include "server/http/connection.h"
 
 namespace coterie::server {
@@ -66,13 +66,24 @@ HttpResponse last(HttpResponse response) {
     return response;
 }
 
-/// The length that a request's header announces; nothing for a body in chunks.
-std::optional<std::size_t> announced_length(const httplib::Request& request) {
-    if (request.has_header("Transfer-Encoding")) return std::nullopt;
-    const std::string text = request.get_header_value("Content-Length");
-    std::size_t length = 0;
-    std::from_chars(text.data(), text.data() + text.size(), length);
-    return length;
+std::vector<std::string> header_values(const httplib::Request& request, const std::string& name) {
+    std::vector<std::string> values;
+    const auto [begin, end] = request.headers.equal_range(name);
+    for (auto header = begin; header != end; ++header) values.push_back(header->second);
+    return values;
+}
+
+BodyFraming framing_of(const httplib::Request& request) {
+    return read_framing(header_values(request, "Content-Length"),
+                        header_values(request, "Transfer-Encoding"));
+}
+
+/// The library promises to keep connections that it is told to close, and may say twice that it closes them.
+void settle_connection(httplib::Response& response) {
+    if (!response.has_header("Connection")) return;
+    response.headers.erase("Connection");
+    response.headers.erase("Keep-Alive");
+    response.set_header("Connection", "close");
 }
 
 }  // namespace
@@ -145,14 +156,23 @@ class HttpServer::Library final : public httplib::Server {
 
     void install_handlers() {
         set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
+            const BodyFraming framing = framing_of(request);
+            if (framing.refused()) {
+                translate(last(callbacks_.fail(framing.refusal, framing.problem, translate(request))),
+                          response);
+                return HandlerResponse::Handled;
+            }
             auto refused = callbacks_.admit(translate(request));
             if (!refused) return HandlerResponse::Unhandled;
-            translate(announced_length(request) == 0 ? std::move(*refused) : last(std::move(*refused)),
-                      response);
+            translate(framing.no_body() ? std::move(*refused) : last(std::move(*refused)), response);
             return HandlerResponse::Handled;
         });
+        set_post_routing_handler(
+            [](const httplib::Request&, httplib::Response& response) { settle_connection(response); });
         const auto plain = [this](const httplib::Request& request, httplib::Response& response) {
-            translate(answer(translate(request)), response);
+            HttpResponse answered = answer(translate(request));
+            translate(framing_of(request).no_body() ? std::move(answered) : last(std::move(answered)),
+                      response);
         };
         Get(".*", plain);
         Options(".*", plain);
@@ -166,8 +186,9 @@ class HttpServer::Library final : public httplib::Server {
         Delete(".*", HandlerWithContentReader(with_body));
         set_error_handler(Handler([this](const httplib::Request& request, httplib::Response& response) {
             if (!response.body.empty() || response.content_length_ > 0) return;
-            translate(last(callbacks_.fail(response.status, "the request is not valid HTTP", request.path)),
-                      response);
+            translate(
+                last(callbacks_.fail(response.status, "the request is not valid HTTP", translate(request))),
+                response);
         }));
     }
 
@@ -176,17 +197,19 @@ class HttpServer::Library final : public httplib::Server {
             return callbacks_.handle(request);
         } catch (const std::exception& error) {
             log::error("{} {}: {}", request.method, request.path, error.what());
-            return callbacks_.fail(500, error.what(), request.path);
+            return callbacks_.fail(500, error.what(), request);
         }
     }
 
     HttpResponse answer_with_body(const httplib::Request& from, const httplib::ContentReader& read) {
         HttpRequest request = translate(from);
+        const BodyFraming framing = framing_of(from);
+        if (framing.no_body()) return answer(request);  // the library would wait for one
         const auto refuse = [&](int status, const std::string& why) {
-            return last(callbacks_.fail(status, why, from.path));
+            return last(callbacks_.fail(status, why, request));
         };
         const std::string too_long = fmt::format("the body has more than {} bytes", limits_.body_bytes);
-        if (announced_length(from).value_or(0) > limits_.body_bytes) return refuse(413, too_long);
+        if (framing.length > limits_.body_bytes) return refuse(413, too_long);
         bool fits = true;
         const bool whole = read([&](const char* bytes, std::size_t count) {
             fits = request.body.size() + count <= limits_.body_bytes;
@@ -195,7 +218,7 @@ class HttpServer::Library final : public httplib::Server {
         });
         if (!fits) return refuse(413, too_long);
         if (!whole) return refuse(400, "the body did not come whole, or in time");
-        return answer(request);
+        return framing.chunked ? last(answer(request)) : answer(request);
     }
 
     bool process_and_close_socket(socket_t descriptor) override {
@@ -213,11 +236,11 @@ class HttpServer::Library final : public httplib::Server {
             if (ending_ || std::chrono::steady_clock::now() >= give_up || !connection.peer_present())
                 return false;
         }
-        std::optional<std::size_t> length;  // nothing: unknown, or the header could not be read
+        BodyFraming framing{.chunked = true};  // as long as the header was not read
         bool closed = false;
         const bool good = process_request(connection, ending_, closed, [&](httplib::Request& request) {
-            length = announced_length(request);
-            connection.begin_body(length.value_or(0));
+            framing = framing_of(request);
+            connection.begin_body(framing.length);
             request.progress = [&connection](std::uint64_t, std::uint64_t) {
                 return connection.peer_present();
             };
@@ -226,10 +249,11 @@ class HttpServer::Library final : public httplib::Server {
             write_plainly(
                 connection,
                 callbacks_.fail(431, fmt::format("the header has more than {} bytes", limits_.header_bytes),
-                                ""));
+                                {}));
         }
         // What is left of a body must not be taken for the next request.
-        const bool body_left = !length || connection.body_read() < *length;
+        const bool body_left =
+            framing.chunked || framing.refused() || connection.body_read() < framing.length;
         if (body_left || !good) connection.discard_input();
         return good && !closed && !body_left && !ending_;
     }
@@ -237,7 +261,7 @@ class HttpServer::Library final : public httplib::Server {
     /// Called by the accepting thread, which must not wait: not even for a TLS handshake.
     bool refuse(Connection& connection) {
         if (tls_) return true;
-        write_plainly(connection, callbacks_.fail(503, "too many connections; try again later", ""));
+        write_plainly(connection, callbacks_.fail(503, "too many connections; try again later", {}));
         return true;
     }
 

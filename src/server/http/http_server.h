@@ -18,8 +18,8 @@ struct HttpCallbacks {
     std::function<std::optional<HttpResponse>(const HttpRequest&)> admit;
     /// Answers a request. What it throws becomes a response through `fail`.
     HttpHandler handle;
-    /// The response for a request that went wrong with this status.
-    std::function<HttpResponse(int status, const std::string& message, const std::string& path)> fail;
+    /// The response for a request that went wrong with this status; an empty one where none could be read.
+    std::function<HttpResponse(int status, const std::string& message, const HttpRequest&)> fail;
 };
 
 /// HTTP/1.1 over TCP, one thread a connection, within limits. Knows nothing of what it serves.

@@ -132,6 +132,11 @@ bool Socket::write(const char* from, std::size_t size, std::chrono::milliseconds
     return true;
 }
 
+void Socket::finish_writing() {
+    if (session_) SSL_shutdown(session_.get());
+    shutdown(descriptor_, SHUT_WR);
+}
+
 bool Socket::readable(SocketTime deadline) const {
     if (session_ && SSL_pending(session_.get()) > 0) return true;
     return wait(POLLIN, deadline);

@@ -42,6 +42,9 @@ class Socket {
     /// All of them, or false.
     bool write(const char* from, std::size_t size, std::chrono::milliseconds patience);
 
+    /// Tells the other side that nothing more comes; it can still be read.
+    void finish_writing();
+
     /// Whether something can be read in time; the end counts.
     bool readable(SocketTime deadline) const;
     bool writable() const;

@@ -4,6 +4,16 @@
 
 namespace coterie::server {
 
+ContextError::ContextError(std::int64_t tokens, std::int64_t most, std::int64_t context)
+    : ApiError(400,
+               fmt::format("the prompt has {} tokens, but the maximum context length is {} tokens{}; use a "
+                           "shorter prompt, or start the server with a larger -c",
+                           tokens, context, most < context ? ", for the prompt and its answer" : ""),
+               {}, "context_length_exceeded"),
+      tokens_(tokens),
+      most_(most),
+      context_(context) {}
+
 int http_status(ErrorCode code) {
     switch (code) {
         case ErrorCode::InvalidArgument:

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 
@@ -24,6 +25,22 @@ class ApiError : public std::runtime_error {
     int status_;
     std::string parameter_;
     std::string code_;
+};
+
+/// A prompt that the context does not hold: 400 "context_length_exceeded", in words that clients look for.
+class ContextError : public ApiError {
+  public:
+    /// `most`: tokens that the prompt may have in a context of `context`; fewer where an answer follows.
+    ContextError(std::int64_t tokens, std::int64_t most, std::int64_t context);
+
+    std::int64_t tokens() const { return tokens_; }    ///< of the prompt
+    std::int64_t most() const { return most_; }        ///< that it may have
+    std::int64_t context() const { return context_; }  ///< for the prompt and its answer
+
+  private:
+    std::int64_t tokens_;
+    std::int64_t most_;
+    std::int64_t context_;
 };
 
 /// The one table from error codes to HTTP.

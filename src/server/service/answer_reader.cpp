@@ -16,6 +16,18 @@ std::size_t count_calls(const std::vector<AnswerEvent>& events) {
     }));
 }
 
+/// An answer that was ended before it began is none.
+void require_begun(const scheduler::Finished& finished) {
+    if (finished.usage.generated_tokens > 0) return;
+    if (finished.reason == scheduler::FinishReason::TimeLimit) {
+        throw ApiError(503, "the time for this request was over before its answer began; try again later", {},
+                       "timeout");
+    }
+    if (finished.reason == scheduler::FinishReason::Cancelled) {
+        throw ApiError(503, "the server is shutting down", {}, "shutting_down");
+    }
+}
+
 }  // namespace
 
 AnswerReader::AnswerReader(scheduler::Answers answers, std::vector<std::unique_ptr<AnswerParser>> parsers,
@@ -71,6 +83,7 @@ AnswerDelta AnswerReader::piece(std::size_t answer, scheduler::Text text) {
 }
 
 AnswerDelta AnswerReader::end(std::size_t answer, scheduler::Finished finished) {
+    require_begun(finished);
     AnswerEnd end{{}, std::move(finished), 0};
     if (parsers_[answer]) parsers_[answer]->finish(end.events);
     calls_[answer] += count_calls(end.events);

@@ -149,6 +149,12 @@ void check_sampling(const Fields& fields, const SamplingOptions& options) {
     }
 }
 
+void check_length(const scheduler::Request& request, std::int64_t context) {
+    const auto tokens = static_cast<std::int64_t>(request.prompt.size());
+    const std::int64_t most = request.embedding ? context : context - 1;  // an answer has a token at least
+    if (tokens > most) throw ContextError(tokens, most, context);
+}
+
 }  // namespace
 
 Generation read_generation(const Fields& fields, const Service& service, const std::string& client) {
@@ -209,24 +215,14 @@ scheduler::Request make_request(const Generation& generation, const Service& ser
     return request;
 }
 
-scheduler::Answers submit(std::vector<scheduler::Request> requests, const Service& service) {
+scheduler::Answers submit(std::vector<scheduler::Request> parts, const Service& service) {
+    for (const scheduler::Request& part : parts) check_length(part, service.facts().context);
     scheduler::Answers answers(std::make_shared<scheduler::Bell>());
-    for (scheduler::Request& request : requests) {
-        const auto tokens = static_cast<std::int64_t>(request.prompt.size());
-        if (!request.embedding && tokens >= service.facts().context) {
-            throw ApiError(
-                400,
-                fmt::format("the prompt has {} tokens, and the context of {} must hold it and an answer; "
-                            "use a shorter prompt, or start the server with a larger -c",
-                            tokens, service.facts().context),
-                {}, "context_length_exceeded");
-        }
-        const auto refusal = service.scheduler().submit(std::move(request), answers);
-        if (refusal == scheduler::Refusal::QueueFull) {
-            throw ApiError(429, "the server is busy and its queue full; try again later", {}, "queue_full");
-        }
-        if (refusal) throw ApiError(503, "the server is shutting down", {}, "shutting_down");
+    const auto refusal = service.scheduler().submit(std::move(parts), answers);
+    if (refusal == scheduler::Refusal::QueueFull) {
+        throw ApiError(429, "the server is busy and its queue full; try again later", {}, "queue_full");
     }
+    if (refusal) throw ApiError(503, "the server is shutting down", {}, "shutting_down");
     return answers;
 }
 

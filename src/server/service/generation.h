@@ -45,8 +45,8 @@ std::unique_ptr<SamplerChain> make_sampler(const Generation& generation, const S
 scheduler::Request make_request(const Generation& generation, const Service& service,
                                 const std::vector<TokenId>& prompt, int index);
 
-/// Hands all in. Throws ApiError: 429 where the queue is full, 503 where the server shuts down, 400 with the
-/// numbers where the prompt is too long.
-scheduler::Answers submit(std::vector<scheduler::Request> requests, const Service& service);
+/// Hands in all parts of a request, or none of them. Throws ApiError: 429 where the queue is full, 503 where
+/// the server shuts down, 400 with the numbers where a prompt is too long.
+scheduler::Answers submit(std::vector<scheduler::Request> parts, const Service& service);
 
 }  // namespace coterie::server

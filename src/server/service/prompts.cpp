@@ -9,8 +9,6 @@
 namespace coterie::server {
 namespace {
 
-constexpr std::size_t kMostPrompts = 256;
-
 std::vector<TokenId> encode(const Json& text, const Service& service) {
     return service.tokenizer().encode(
         text.get_ref<const std::string&>(),

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,9 @@
 #include "server/service/service.h"
 
 namespace coterie::server {
+
+/// Of one request, as OpenAI's API has it; and answers to them, where each may have several.
+inline constexpr std::size_t kMostPrompts = 2048;
 
 /// The prompts of a field: a text, tokens, or an array of texts or of arrays of tokens. Special tokens in
 /// texts count, and the vocabulary's beginning is added to them. Throws ApiError naming the place.
