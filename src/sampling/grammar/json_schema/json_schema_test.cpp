@@ -319,6 +319,11 @@ TEST(JsonSchema, AbsurdSchemasAreRefusedSoon) {
             i == 0 ? "" : ",", i);
     }
     EXPECT_THAT(error_of(product + "]}"), HasSubstr("combinations"));
+    grammar::RuleSet rules;
+    EXPECT_THROW(grammar::add_schema_rules(
+                     rules, R"({"anyOf": [{"allOf": [{"$ref": "#"}]}, {"allOf": [{"$ref": "#"}]}]})",
+                     grammar::Unsupported::Loosen),
+                 Error);
 }
 
 /// A sentence that the grammar allows, chosen byte by byte; empty if none came to its end.

@@ -63,7 +63,7 @@ ExpressionId SchemaCompiler::schema(const Json& schema, const Place& place) {
     try {
         return exact_schema(schema, place);
     } catch (const Error&) {
-        if (steps_ > kMaxSteps) throw;
+        if (is_absurd_) throw;
         return looser_schema(schema, place);
     }
 }
@@ -74,7 +74,7 @@ ExpressionId SchemaCompiler::looser_schema(const Json& schema, const Place& plac
         try {
             return exact_schema(looser, place);
         } catch (const Error&) {
-            if (steps_ > kMaxSteps) throw;
+            if (is_absurd_) throw;
         }
     }
     return json_.any_value();
@@ -82,8 +82,7 @@ ExpressionId SchemaCompiler::looser_schema(const Json& schema, const Place& plac
 
 ExpressionId SchemaCompiler::exact_schema(const Json& schema, const Place& place) {
     count_steps(1, place);
-    if (place.depth > kMaxSchemaDepth)
-        refuse(place, "the schema nests too deep, or schemas that must hold together refer to themselves");
+    check_depth(place);
     if (schema.is_boolean()) return schema.get<bool>() ? json_.any_value() : rules_.choice({});
     if (!schema.is_object()) refuse(place, "a schema must be an object or a boolean");
     if (!has_assertions(schema, place)) return json_.any_value();
@@ -97,8 +96,15 @@ Json SchemaCompiler::merged(const Json& a, const Json& b, const Place& place) {
 
 void SchemaCompiler::count_steps(std::size_t steps, const Place& place) {
     steps_ += steps;
+    is_absurd_ = is_absurd_ || steps_ > kMaxSteps;
     if (steps_ > kMaxSteps)
         refuse(place, fmt::format("the schema takes more than {} steps; use fewer combinations", kMaxSteps));
+}
+
+void SchemaCompiler::check_depth(const Place& place) {
+    if (place.depth <= kMaxSchemaDepth) return;
+    is_absurd_ = true;
+    refuse(place, "the schema nests too deep, or schemas that must hold together refer to themselves");
 }
 
 /// Takes off one keyword that combines schemas after the other, and what is left is plain.

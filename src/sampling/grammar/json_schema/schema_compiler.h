@@ -36,6 +36,7 @@ class SchemaCompiler {
     /// Joins two schemas, which copies both: counts their parts as steps.
     Json merged(const Json& a, const Json& b, const Place& place);
     void count_steps(std::size_t steps, const Place& place);
+    void check_depth(const Place& place);
     ExpressionId object_schema(const Json& schema, const Place& place);
     ExpressionId nullable(const Json& schema, const Place& place);
     ExpressionId reference(const std::string& text, const Place& place);
@@ -64,6 +65,7 @@ class SchemaCompiler {
     std::map<const Json*, RuleId> rules_by_schema_;
     std::vector<Reference> waiting_;
     std::size_t steps_ = 0;
+    bool is_absurd_ = false;  ///< too big or too deep: looser parts would not help
 };
 
 }  // namespace coterie::grammar
