@@ -145,11 +145,27 @@ test('a grammar holds', async () => {
   assert.match(answer.choices[0].message.content, /^(yes|no)!$/);
 });
 
+test('an answer that follows a format ends, also where ends are ignored', async () => {
+  for (const format of [{grammar: 'root ::= "yes" | "no"'}, {json_schema: {enum: ['yes', 'no']}}]) {
+    const answer = await server.json('/v1/chat/completions', {...greedy, ...format, ignore_eos: true});
+    assert.match(answer.choices[0].message.content, /^"?(yes|no)"?$/);
+    assert.equal(answer.choices[0].finish_reason, 'stop');
+  }
+});
+
+test('no text passes for a special token', async () => {
+  const answer = await server.json('/v1/completions', {model: 'demo', prompt: 'A', temperature: 0, max_tokens: 20, grammar: 'root ::= <|im_start|> "x"'});
+  assert.equal(answer.choices[0].text.replace('<|im_start|>', ''), 'x');
+  assert.equal(answer.usage.completion_tokens, 3);
+});
+
 test('what cannot be held is refused with its place', async () => {
   for (const [extra, place] of [
     [{response_format: {type: 'json_schema'}}, 'response_format.json_schema.schema'],
     [{response_format: {type: 'json_schema', json_schema: {schema: {type: 'string', pattern: '(?<=a)b'}}}}, 'response_format.json_schema.schema'],
     [{response_format: {type: 'xml'}}, 'response_format.type'],
+    [{response_format: {}}, 'response_format.type'],
+    [{functions: [{name: 'f'}]}, 'functions'],
     [{messages: [{role: 'user'}]}, 'messages[0].content'],
     [{stop: 5}, 'stop'],
     [{grammar: 'root ::= ('}, 'grammar'],

@@ -23,6 +23,14 @@ bool is_name(const std::string& name) {
     return !name.empty() && name.size() <= kLongestName && std::all_of(name.begin(), name.end(), fits);
 }
 
+/// Wherever it stands: a wish to be strict is never passed over.
+bool is_strict(const Json& object, const std::string& place) {
+    if (!object.contains("strict") || object.at("strict").is_null()) return false;
+    if (!object.at("strict").is_boolean())
+        fail(ErrorCode::InvalidArgument, "{}.strict: it must be true or false", place);
+    return object.at("strict").get<bool>();
+}
+
 ToolDefinition read_tool(const Json& tool, const std::string& place) {
     if (!tool.is_object()) fail(ErrorCode::InvalidArgument, "{}: it must be an object", place);
     if (tool.value("type", "function") != "function")
@@ -36,15 +44,16 @@ ToolDefinition read_tool(const Json& tool, const std::string& place) {
              "{}.function.name: it must be 1 to {} letters, digits, '_', '-' or '.'", place, kLongestName);
     }
     ToolDefinition definition{function.at("name").get<std::string>(), R"({"type":"object"})", false};
-    definition.strict = function.contains("strict") && function.at("strict") == true;
+    definition.strict = is_strict(tool, place) || is_strict(function, place + ".function");
     if (!function.contains("parameters") || function.at("parameters").is_null()) return definition;
     if (!function.at("parameters").is_object())
         fail(ErrorCode::InvalidArgument, "{}.function.parameters: it must be a JSON schema", place);
-    const Json& parameters = function.at("parameters");
+    Json parameters = function.at("parameters");
     if (parameters.contains("type") && parameters.at("type") != "object")
         fail(ErrorCode::InvalidArgument,
              "{}.function.parameters: arguments are an object; its type must be so", place);
-    if (!parameters.empty()) definition.parameters = parameters.dump();
+    parameters["type"] = "object";
+    definition.parameters = parameters.dump();
     return definition;
 }
 

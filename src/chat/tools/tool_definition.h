@@ -9,8 +9,8 @@ namespace coterie {
 /// A function that the model may call.
 struct ToolDefinition {
     std::string name;
-    std::string parameters;  ///< JSON schema of the arguments; {"type":"object"} if none was given
-    bool strict = false;     ///< a schema that no grammar can express is refused instead of left out
+    std::string parameters;  ///< JSON schema of the arguments, an object; {"type":"object"} if none was given
+    bool strict = false;     ///< a schema that no grammar can express is refused instead of loosened
 };
 
 /// Reads the `tools` of a request in OpenAI's chat shape: [{"type": "function", "function": {"name": ...,

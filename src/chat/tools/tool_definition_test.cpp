@@ -31,7 +31,10 @@ TEST(ToolDefinition, ReadsTheShapeOfRequests) {
     EXPECT_EQ(tools[0].parameters, R"({"type":"object","properties":{"z":{},"b":{}}})");
     EXPECT_EQ(tools[1].parameters, R"({"type":"object"})");
     EXPECT_FALSE(tools[1].strict);
+    EXPECT_EQ(parse_tools(R"([{"function": {"name": "a", "parameters": {"anyOf": []}}}])")[0].parameters,
+              R"({"anyOf":[],"type":"object"})");
     EXPECT_TRUE(parse_tools("[]").empty());
+    EXPECT_TRUE(parse_tools(R"([{"strict": true, "function": {"name": "a", "strict": null}}])")[0].strict);
 }
 
 TEST(ToolDefinition, RefusesOthersByTheirPlace) {
@@ -41,6 +44,8 @@ TEST(ToolDefinition, RefusesOthersByTheirPlace) {
     EXPECT_THAT(error_of(R"([{"type": 1}])"), HasSubstr("tools[0]: a field has the wrong type"));
     EXPECT_THAT(error_of(R"([{"type": "function"}])"), HasSubstr("\"function\" is missing"));
     EXPECT_THAT(error_of(R"([{"function": {"name": "a b"}}])"), HasSubstr("tools[0].function.name"));
+    EXPECT_THAT(error_of(R"([{"function": {"name": "a", "strict": "true"}}])"),
+                HasSubstr("tools[0].function.strict"));
     EXPECT_THAT(error_of(R"([{"function": {"name": "a", "parameters": []}}])"),
                 HasSubstr("must be a JSON schema"));
     EXPECT_THAT(error_of(R"([{"function": {"name": "a", "parameters": {"type": "string"}}}])"),

@@ -108,6 +108,11 @@ class CallWriter {
         fail(ErrorCode::InvalidArgument, "the model's chat template does not say how tools are called");
     }
 
+    static grammar::Unsupported unsupported(const ToolDefinition& tool) {
+        return tool.strict ? grammar::Unsupported::Refuse : grammar::Unsupported::Loosen;
+    }
+
+    /// Where even a looser schema cannot be had, any arguments will do, unless the tool is strict.
     template <typename Make>
     ExpressionId arguments(const ToolDefinition& tool, Make make) {
         try {
@@ -119,12 +124,13 @@ class CallWriter {
     }
 
     ExpressionId json(const ToolDefinition& tool) {
-        return arguments(tool,
-                         [&] { return rules_.call(grammar::add_schema_rules(rules_, tool.parameters)); });
+        return arguments(tool, [&] {
+            return rules_.call(grammar::add_schema_rules(rules_, tool.parameters, unsupported(tool)));
+        });
     }
 
     ExpressionId plain(const ToolDefinition& tool, PlainForm form) {
-        return arguments(tool, [&] { return plain_arguments(rules_, tool, form); });
+        return arguments(tool, [&] { return plain_arguments(rules_, tool, form, unsupported(tool)); });
     }
 
     ExpressionId any_arguments(const ToolDefinition& tool) {

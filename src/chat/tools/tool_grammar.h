@@ -26,7 +26,7 @@ struct ToolGrammarOptions {
 /// What an answer with calls may look like in a format; arguments follow each tool's schema. For a named
 /// choice give that tool alone with Required; for `none` no grammar is needed. Throws InvalidArgument for
 /// ToolFormat::None, for no tools, and, naming the tool, for a strict tool's schema that cannot be expressed
-/// (grammar_from_json_schema); without `strict` such a tool may have any arguments.
+/// (grammar_from_json_schema); without `strict` what cannot be expressed is left out of it.
 GrammarPointer tool_grammar(ToolFormat format, std::span<const ToolDefinition> tools,
                             const ToolGrammarOptions& options);
 

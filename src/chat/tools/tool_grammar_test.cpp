@@ -125,6 +125,38 @@ TEST(ToolGrammar, RequiredMeansCalls) {
     EXPECT_FALSE(one->matches("so</think>\n" + call + "\n" + call));
 }
 
+/// One schema's keyword that cannot be kept costs that keyword, and neither names nor types.
+TEST(ToolGrammar, WithoutStrictTheRestOfASchemaHolds) {
+    const std::vector<ToolDefinition> tools = {
+        {"f", R"({"type": "object", "if": {}, "properties": {"a": {"type": "string", "pattern": "(?=x)y"},
+            "b": {"type": "array", "uniqueItems": true, "items": {"type": "integer", "multipleOf": 2}}},
+            "required": ["a", "b"]})"}};
+    struct Written {
+        ToolFormat format;
+        std::string before, between, after;
+    };
+    const Written forms[] = {
+        {ToolFormat::Hermes, "<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": \"t\", \"",
+         "\": ", "}}\n</tool_call>"},
+        {ToolFormat::QwenCoder, "<tool_call>\n<function=f>\n<parameter=a>\nt\n</parameter>\n<parameter=",
+         ">\n", "\n</parameter>\n</function>\n</tool_call>"},
+        {ToolFormat::Glm, "<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>t</arg_value>\n<arg_key>",
+         "</arg_key>\n<arg_value>", "</arg_value>\n</tool_call>"},
+    };
+    for (const Written& form : forms) {
+        const GrammarPointer grammar =
+            tool_grammar(form.format, tools, {.choice = ToolChoice::Required, .thinks = false});
+        const auto call = [&](const std::string& name, const std::string& value) {
+            return form.before + name + form.between + value + form.after;
+        };
+        SCOPED_TRACE(tool_format_name(form.format));
+        EXPECT_TRUE(grammar->matches(call("b", "[1, 1]")));
+        EXPECT_FALSE(grammar->matches(call("b", "[true]")));
+        EXPECT_FALSE(grammar->matches(call("b", "1")));
+        EXPECT_FALSE(grammar->matches(call("c", "[1]")));
+    }
+}
+
 TEST(ToolGrammar, StrictToolsFailClosedAndOthersStayCallable) {
     std::vector<ToolDefinition> tools = {
         {"f", R"({"type": "object", "properties": {"a": {"not": {}}}, "required": ["a"]})", true}};

@@ -272,6 +272,28 @@ TEST(GrammarConstraint, TokensWithoutTextAreAllowedByNameOnly) {
     }
 }
 
+/// Byte-level vocabularies have a token for every byte, 0xFF among them, with which automata spell names.
+TEST(GrammarConstraint, NoTextTakesPartInTheNameOfASpecialToken) {
+    using Kind = GrammarToken::Kind;
+    const std::string whole = "\xff<|x|>\xff";
+    std::vector<GrammarToken> tokens = {
+        {Kind::Special, "<|x|>"}, {Kind::End, ""}, {Kind::Special, "<|x|>\xff\xff<|x|>"}};
+    for (std::size_t begin = 0; begin < whole.size(); ++begin) {
+        for (std::size_t size = 1; begin + size <= whole.size(); ++size)
+            tokens.push_back({Kind::Text, std::string_view(whole).substr(begin, size)});
+    }
+    const auto vocabulary = std::make_shared<const GrammarVocabulary>(tokens);
+    for (const char* text : {"root ::= <|x|> \"x\"", "root ::= <|x|>*"}) {
+        GrammarConstraint constraint(parse_gbnf(text), vocabulary);
+        std::vector<std::int32_t> allowed = checked_mask(constraint, *vocabulary);
+        std::erase(allowed, 1);
+        EXPECT_EQ(allowed, std::vector<std::int32_t>{0}) << text;
+    }
+    GrammarConstraint free(parse_gbnf("root ::= .*"), vocabulary);
+    for (const std::int32_t id : checked_mask(free, *vocabulary))
+        EXPECT_EQ(tokens[static_cast<std::size_t>(id)].bytes.find('\xff'), std::string_view::npos) << id;
+}
+
 TEST(GrammarConstraint, TextThatTheVocabularyCannotWriteIsAnError) {
     const std::vector<GrammarToken> tokens = {{GrammarToken::Kind::Text, "a"}, {GrammarToken::Kind::End, ""}};
     GrammarConstraint constraint(parse_gbnf("root ::= \"ab\""),

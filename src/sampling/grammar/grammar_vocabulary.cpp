@@ -8,16 +8,27 @@
 #include "tokenizer/tokenizer.h"
 
 namespace coterie {
+namespace {
+
+/// What the token adds in the automaton's alphabet. A byte FF is no text, but the alphabet's mark around
+/// names: a token that brings one along could be taken for a part of a special token, and is never allowed.
+std::string spelling(const GrammarToken& token) {
+    if (token.bytes.find(grammar::kTokenMark) != std::string_view::npos) return {};
+    if (token.kind == GrammarToken::Kind::Text) return std::string(token.bytes);
+    if (token.kind == GrammarToken::Kind::Special) return grammar::spell_token(token.bytes);
+    return {};
+}
+
+}  // namespace
 
 GrammarVocabulary::GrammarVocabulary(std::span<const GrammarToken> tokens) {
     offsets_.push_back(0);
     for (std::size_t id = 0; id < tokens.size(); ++id) {
         const GrammarToken& token = tokens[id];
-        if (token.kind == GrammarToken::Kind::Text) text_ += token.bytes;
-        if (token.kind == GrammarToken::Kind::Special) {
-            text_ += grammar::spell_token(token.bytes);
+        const std::string spelled = spelling(token);
+        text_ += spelled;
+        if (token.kind == GrammarToken::Kind::Special && !spelled.empty())
             special_names_.emplace_back(token.bytes);
-        }
         if (token.kind == GrammarToken::Kind::End) end_tokens_.push_back(static_cast<std::int32_t>(id));
         if (text_.size() > std::numeric_limits<std::uint32_t>::max())
             fail(ErrorCode::InvalidFile, "the vocabulary's texts have more than 4 GiB");

@@ -29,7 +29,8 @@ struct GrammarToken {
 /// immutable, shared by all requests.
 class GrammarVocabulary {
   public:
-    /// `tokens` by id; their bytes are copied. Text tokens without bytes count as Never.
+    /// `tokens` by id; their bytes are copied. Text tokens without bytes count as Never, and so
+    /// do tokens with a byte FF, which no UTF-8 has and by which grammars tell special tokens from text.
     explicit GrammarVocabulary(std::span<const GrammarToken> tokens);
 
     std::int64_t size() const { return static_cast<std::int64_t>(offsets_.size()) - 1; }

@@ -224,8 +224,8 @@ HttpResponse complete(const HttpRequest& request, Service& service) {
     for (const std::vector<TokenId>& prompt : prompts) {
         echoes.push_back(echo ? service.tokenizer().decode(prompt) : std::string());
         for (int i = 0; i < generation.answers; ++i) {
-            requests.push_back(make_request(generation, service, prompt, i));
-            if (constraint) requests.back().constraint = constraint();
+            requests.push_back(
+                make_request(generation, service, prompt, i, constraint ? constraint() : nullptr));
         }
     }
     AnswerReader reader(submit(std::move(requests), service), {}, request.present);

@@ -146,9 +146,9 @@ HttpResponse complete_natively(const HttpRequest& request, Service& service) {
     if (prompts.size() != 1) refuse_field("prompt", "must be one text here; /v1/completions takes several");
 
     std::vector<scheduler::Request> parts;
-    parts.push_back(make_request(generation, service, prompts.front(), 0));
+    parts.push_back(
+        make_request(generation, service, prompts.front(), 0, constraint ? constraint() : nullptr));
     parts.back().wants_tokens = return_tokens;
-    if (constraint) parts.back().constraint = constraint();
     AnswerReader reader(submit(std::move(parts), service), {}, request.present);
     NativeCompletion completion{service, std::move(generation), service.tokenizer().decode(prompts.front()),
                                 return_tokens, std::move(reader)};

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "server/chat/format_wish.h"
 #include "server/json/api_error.h"
 #include "server/json/parse.h"
 
@@ -107,6 +108,7 @@ std::string read_anthropic_tools(const Fields& fields) {
         if (const auto description = tool.string("description")) function["description"] = *description;
         const Json* schema = tool.find("input_schema");
         function["parameters"] = schema ? *schema : Json{{"type", "object"}};
+        if (tool.boolean("strict").value_or(false)) function["strict"] = true;
         translated.push_back({{"type", "function"}, {"function", std::move(function)}});
     }
     return dump(translated);
@@ -145,6 +147,9 @@ ChatInput read_anthropic_chat(const Fields& fields) {
     input.messages = dump(messages);
     input.tools = read_anthropic_tools(fields);
     input.tool_wish = read_anthropic_tool_wish(fields);
+    const auto output = fields.object("output_config");
+    input.format = read_format(
+        fields, {output ? output->object("format") : std::nullopt, fields.object("output_format")});
     if (const auto thinking = fields.object("thinking")) {
         const auto type = thinking->word("type", {"enabled", "disabled", "adaptive"});
         input.variables = dump({{"enable_thinking", type != "disabled"}});

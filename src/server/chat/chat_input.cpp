@@ -141,8 +141,8 @@ scheduler::Answers submit_chat(const PreparedChat& chat, const Generation& gener
                                const Service& service) {
     std::vector<scheduler::Request> requests;
     for (int i = 0; i < generation.answers; ++i) {
-        requests.push_back(make_request(generation, service, chat.tokens, i));
-        if (chat.constraint) requests.back().constraint = chat.constraint();
+        requests.push_back(
+            make_request(generation, service, chat.tokens, i, chat.constraint ? chat.constraint() : nullptr));
     }
     return submit(std::move(requests), service);
 }

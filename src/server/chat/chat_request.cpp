@@ -39,9 +39,18 @@ std::string read_variables(const Fields& fields) {
     return variables.empty() ? std::string() : dump(variables);
 }
 
+/// What tools were called once: to pass over them would leave the model without its tools.
+void refuse_old_names(const Fields& fields) {
+    if (fields.has("functions"))
+        refuse_field(fields.path("functions"), "is not supported; give tools instead");
+    if (fields.has("function_call"))
+        refuse_field(fields.path("function_call"), "is not supported; give tool_choice instead");
+}
+
 }  // namespace
 
 ChatInput read_chat(const Fields& fields) {
+    refuse_old_names(fields);
     ChatInput input;
     if (!fields.array("messages", kMostMessages)) refuse_field(fields.path("messages"), "is missing");
     input.messages = dump(*fields.find("messages"));

@@ -1,7 +1,9 @@
 // Other APIs' chats, translated into OpenAI's shape.
 
+#include <functional>
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "server/chat/anthropic_request.h"
 #include "server/chat/responses_request.h"
@@ -113,6 +115,95 @@ TEST(Chat, ReadsASchemaWhereverItStands) {
               "response_format.json_schema.schema");
     EXPECT_EQ(refused([] { chat(R"({"messages": [], "grammar": "root ::= \"a\"", "json_schema": {}})"); }),
               "grammar");
+}
+
+/// A request in each dialect, with more fields.
+struct Dialect {
+    const char* name;
+    std::function<ChatInput(const std::string& fields)> read;
+};
+const Dialect kDialects[] = {
+    {"chat", [](const std::string& fields) { return chat(R"({"messages": [], )" + fields + "}"); }},
+    {"messages",
+     [](const std::string& fields) {
+         return anthropic(R"({"messages": [{"role": "user", "content": "Q"}], )" + fields + "}");
+     }},
+    {"responses", [](const std::string& fields) { return responses(R"({"input": "Q", )" + fields + "}"); }},
+};
+
+TEST(Formats, HoldInEveryDialect) {
+    using Held = FormatWish::Kind;
+    const std::tuple<const char*, Held, const char*> cases[] = {
+        {R"("grammar": "root ::= \"a\"")", Held::Gbnf, "root ::= \"a\""},
+        {R"("json_schema": {"const": 1})", Held::JsonSchema, R"({"const":1})"},
+        {R"("response_format": {"type": "json_object"})", Held::JsonObject, ""},
+        {R"("response_format": {"type": "text"})", Held::Free, ""},
+        {R"("response_format": {"json_schema": {"schema": {"const": 1}}})", Held::JsonSchema,
+         R"({"const":1})"},
+        {R"("response_format": {"type": "json_object"}, "json_schema": {"const": 1})", Held::JsonSchema,
+         R"({"const":1})"},
+    };
+    for (const Dialect& dialect : kDialects) {
+        for (const auto& [fields, kind, text] : cases) {
+            SCOPED_TRACE(std::string(dialect.name) + ": " + fields);
+            const FormatWish wish = dialect.read(fields).format;
+            EXPECT_EQ(wish.kind, kind);
+            EXPECT_EQ(wish.text, text);
+        }
+    }
+    for (const char* fields :
+         {R"("output_config": {"effort": "low", "format": {"type": "json_schema", "schema": {"const": 1}}})",
+          R"("output_format": {"type": "json_schema", "schema": {"const": 1}})"})
+        EXPECT_EQ(kDialects[1].read(fields).format.text, R"({"const":1})") << fields;
+}
+
+TEST(Formats, ThatSayTooLittleOrTooMuchAreRefusedByName) {
+    const std::pair<const char*, const char*> cases[] = {
+        {R"("response_format": {})", "response_format.type"},
+        {R"("response_format": {"type": null, "schema": {}})", "response_format.type"},
+        {R"("response_format": {"type": "text", "json_schema": {"schema": {}}})", "response_format.type"},
+        {R"("response_format": {"type": "grammar"})", "response_format.type"},
+        {R"("response_format": {"json_schema": {"name": "n"}})", "response_format.json_schema.schema"},
+        {R"("response_format": {"type": "json_object", "json_schema": {"const": 1}})",
+         "response_format.json_schema.schema"},
+        {R"("response_format": {"type": "json_schema", "schema": {}}, "json_schema": {})", "json_schema"},
+        {R"("response_format": {"type": "json_object"}, "grammar": "root ::= \"a\"")", "grammar"},
+    };
+    for (const Dialect& dialect : kDialects) {
+        for (const auto& [fields, place] : cases)
+            EXPECT_EQ(refused([&] { dialect.read(fields); }), place) << dialect.name << ": " << fields;
+    }
+    const std::tuple<int, const char*, const char*> own[] = {
+        {1, R"("output_format": {})", "output_format.type"},
+        {1, R"("output_config": {"format": {"type": "json_schema"}})", "output_config.format.schema"},
+        {1, R"("output_format": {"type": "json_schema", "schema": {}}, "json_schema": {})", "json_schema"},
+        {2, R"("text": {"format": {"schema": {}}})", "text.format.type"},
+        {2, R"("text": {"format": {"type": "json_schema"}})", "text.format.schema"},
+        {2, R"("text": {"format": {"type": "json_object"}}, "grammar": "root ::= \"a\"")", "grammar"},
+    };
+    for (const auto& [dialect, fields, place] : own)
+        EXPECT_EQ(refused([&] { kDialects[dialect].read(fields); }), place) << fields;
+}
+
+TEST(Tools, StayStrictInEveryDialect) {
+    const char* const tools[] = {
+        R"("tools": [{"type": "function", "function": {"name": "f", "strict": true}}])",
+        R"("tools": [{"name": "f", "strict": true}])",
+        R"("tools": [{"type": "function", "name": "f", "strict": true}])"};
+    for (int i = 0; i < 3; ++i) {
+        const Json read = Json::parse(kDialects[i].read(tools[i]).tools);
+        EXPECT_EQ(read[0]["function"]["strict"], true) << kDialects[i].name;
+    }
+    for (int i = 1; i < 3; ++i) {
+        std::string wrong = tools[i];
+        wrong.replace(wrong.find("true"), 4, "\"yes\"");
+        EXPECT_EQ(refused([&] { kDialects[i].read(wrong); }), "tools[0].strict") << kDialects[i].name;
+    }
+}
+
+TEST(Chat, RefusesTheOldNamesOfTools) {
+    EXPECT_EQ(refused([] { kDialects[0].read(R"("functions": [{"name": "f"}])"); }), "functions");
+    EXPECT_EQ(refused([] { kDialects[0].read(R"("function_call": {"name": "f"})"); }), "function_call");
 }
 
 TEST(WrittenMessages, KnowsWhatPeopleAndToolsWrote) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "server/chat/format_wish.h"
 #include "server/json/api_error.h"
 #include "server/json/parse.h"
 
@@ -114,6 +115,7 @@ std::string read_responses_tools(const Fields& fields) {
         if (const auto description = tool.string("description")) function["description"] = *description;
         const Json* schema = tool.find("parameters");
         function["parameters"] = schema ? *schema : Json{{"type", "object"}};
+        if (tool.boolean("strict").value_or(false)) function["strict"] = true;
         translated.push_back({{"type", "function"}, {"function", std::move(function)}});
     }
     return dump(translated);
@@ -134,18 +136,6 @@ ToolWish read_responses_tool_wish(const Fields& fields) {
     return wish;
 }
 
-FormatWish read_responses_format(const Fields& fields) {
-    const auto text = fields.object("text");
-    const auto format = text ? text->object("format") : std::nullopt;
-    if (!format) return {};
-    const std::string type = format->word("type", {"text", "json_object", "json_schema"}).value_or("text");
-    if (type == "text") return {};
-    if (type == "json_object") return {FormatWish::Kind::JsonObject, {}, format->path("type")};
-    const Json& schema = format->required("schema");
-    if (!schema.is_object()) refuse_field(format->path("schema"), "must be a JSON schema, an object");
-    return {FormatWish::Kind::JsonSchema, dump(schema), format->path("schema")};
-}
-
 }  // namespace
 
 ChatInput read_responses_chat(const Fields& fields) {
@@ -157,7 +147,8 @@ ChatInput read_responses_chat(const Fields& fields) {
     input.messages = read_messages(fields);
     input.tools = read_responses_tools(fields);
     input.tool_wish = read_responses_tool_wish(fields);
-    input.format = read_responses_format(fields);
+    const auto text = fields.object("text");
+    input.format = read_format(fields, {text ? text->object("format") : std::nullopt});
     const auto reasoning = fields.object("reasoning");
     if (const auto effort = reasoning ? reasoning->string("effort") : std::nullopt) {
         input.variables = dump({{"reasoning_effort", *effort}});

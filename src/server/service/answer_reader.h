@@ -40,8 +40,8 @@ class AnswerReader {
                  std::function<bool()> present);
 
     /// The next delta; nothing once all answers have ended, or the client has left. `waiting` is called about
-    /// once in `patience` while nothing comes. Throws ApiError for an answer that failed, and 503 for one that
-    /// was ended before its first token.
+    /// once in `patience` while nothing comes. Throws ApiError for an answer that failed, and 503 for one
+    /// that was ended before its first token.
     std::optional<AnswerDelta> next(const std::function<void()>& waiting = {});
 
     /// Whether the client left before the end.

@@ -8,6 +8,7 @@
 #include "sampling/dry_breakers.h"
 #include "scheduler/scheduler.h"
 #include "server/json/api_error.h"
+#include "server/service/late_end.h"
 
 namespace coterie::server {
 namespace {
@@ -155,6 +156,29 @@ void check_length(const scheduler::Request& request, std::int64_t context) {
     if (tokens > most) throw ContextError(tokens, most, context);
 }
 
+std::unique_ptr<SamplerChain> make_sampler(const Generation& generation, const Service& service, int index,
+                                           bool forbid_ends) {
+    SamplingOptions options = generation.sampling;
+    if (options.seed >= 0 && options.seed != std::numeric_limits<std::uint32_t>::max()) options.seed += index;
+    const Tokenizer& tokenizer = service.tokenizer();
+    constexpr float kNever = -std::numeric_limits<float>::infinity();
+    if (forbid_ends) {
+        for (const TokenId token : tokenizer.vocabulary().end_of_generation())
+            options.logit_bias.push_back({token, kNever});
+    }
+    // Rows of the output matrix beyond the vocabulary have no text and are never drawn.
+    const auto known = static_cast<std::int64_t>(tokenizer.vocabulary_size());
+    for (std::int64_t id = known; id < service.facts().vocabulary; ++id) {
+        options.logit_bias.push_back({static_cast<TokenId>(id), kNever});
+    }
+    std::vector<TokenId> breakers;
+    if (options.dry_multiplier > 0.0f) {
+        breakers = dry_breaker_tokens(options.dry_sequence_breakers, static_cast<TokenId>(known),
+                                      [&](TokenId id) { return tokenizer.piece(id); });
+    }
+    return std::make_unique<SamplerChain>(options, service.facts().vocabulary, std::move(breakers));
+}
+
 }  // namespace
 
 Generation read_generation(const Fields& fields, const Service& service, const std::string& client) {
@@ -177,36 +201,20 @@ Generation read_generation(const Fields& fields, const Service& service, const s
     return generation;
 }
 
-std::unique_ptr<SamplerChain> make_sampler(const Generation& generation, const Service& service, int index) {
-    SamplingOptions options = generation.sampling;
-    if (options.seed >= 0 && options.seed != std::numeric_limits<std::uint32_t>::max()) options.seed += index;
-    const Tokenizer& tokenizer = service.tokenizer();
-    constexpr float kNever = -std::numeric_limits<float>::infinity();
-    if (generation.ignore_end) {
-        for (const TokenId token : tokenizer.vocabulary().end_of_generation())
-            options.logit_bias.push_back({token, kNever});
-    }
-    // Rows of the output matrix beyond the vocabulary have no text and are never drawn.
-    const auto known = static_cast<std::int64_t>(tokenizer.vocabulary_size());
-    for (std::int64_t id = known; id < service.facts().vocabulary; ++id) {
-        options.logit_bias.push_back({static_cast<TokenId>(id), kNever});
-    }
-    std::vector<TokenId> breakers;
-    if (options.dry_multiplier > 0.0f) {
-        breakers = dry_breaker_tokens(options.dry_sequence_breakers, static_cast<TokenId>(known),
-                                      [&](TokenId id) { return tokenizer.piece(id); });
-    }
-    return std::make_unique<SamplerChain>(options, service.facts().vocabulary, std::move(breakers));
-}
-
 scheduler::Request make_request(const Generation& generation, const Service& service,
-                                const std::vector<TokenId>& prompt, int index) {
+                                const std::vector<TokenId>& prompt, int index,
+                                std::unique_ptr<scheduler::TokenConstraint> constraint) {
     scheduler::Request request;
     request.prompt = prompt;
-    request.sampler = make_sampler(generation, service, index);
+    const bool forbid_ends = generation.ignore_end && !constraint;
+    request.sampler = make_sampler(generation, service, index, forbid_ends);
+    if (generation.ignore_end && constraint) {
+        constraint = end_late(std::move(constraint), service.tokenizer().vocabulary().end_of_generation());
+    }
+    request.constraint = std::move(constraint);
     request.max_tokens = generation.max_tokens;
     request.stop = generation.stop;
-    request.stop_at_end_tokens = !generation.ignore_end;
+    request.stop_at_end_tokens = !forbid_ends;
     request.top_log_probabilities = generation.top_log_probabilities;
     request.reuse_prefix = generation.cache_prompt;
     request.slot = generation.slot;

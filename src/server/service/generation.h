@@ -38,12 +38,12 @@ struct Generation {
 /// names a field. `logprobs` differs between the routes and is read there.
 Generation read_generation(const Fields& fields, const Service& service, const std::string& client);
 
-/// Draws answer number `index` of a request: seeds of a request's answers differ.
-std::unique_ptr<SamplerChain> make_sampler(const Generation& generation, const Service& service, int index);
-
-/// A request to the scheduler for one answer.
+/// A request to the scheduler for answer number `index` of a request of ours (seeds of a request's answers
+/// differ), held to a constraint or not (null). An answer that ignores ends still ends where its constraint
+/// allows nothing else.
 scheduler::Request make_request(const Generation& generation, const Service& service,
-                                const std::vector<TokenId>& prompt, int index);
+                                const std::vector<TokenId>& prompt, int index,
+                                std::unique_ptr<scheduler::TokenConstraint> constraint);
 
 /// Hands in all parts of a request, or none of them. Throws ApiError: 429 where the queue is full, 503 where
 /// the server shuts down, 400 with the numbers where a prompt is too long.

@@ -5,8 +5,10 @@
 
 #include "base/error.h"
 #include "base/split_mix.h"
+#include "sampling/grammar/compile.h"
 #include "sampling/grammar/grammar_constraint.h"
 #include "sampling/grammar/grammar_for_test.h"
+#include "sampling/grammar/json_schema/schema_rules.h"
 
 namespace coterie {
 namespace {
@@ -43,6 +45,12 @@ const Case kCases[] = {
     {R"({"type": "object", "properties": {"ab": {"const": 1}}, "additionalProperties": {"type": "boolean"}})",
      {"{}", "{\"ab\": 1}", "{\"ab\": 1, \"a\": true, \"abc\": false}", "{\"\": true}", "{\"x\": true}"},
      {"{\"ab\": true}", "{\"a\": 1}", "{\"ab\": 1, \"ab\": true}"}},
+    {R"({"type": "object", "properties": {}})", {"{}", "{ }"}, {"{\"a\": 1}", "[]"}},
+    {R"({"type": "object", "properties": {}, "additionalProperties": true})", {"{}", "{\"a\": 1}"}, {"1"}},
+    {R"({"type": "object", "properties": {}, "additionalProperties": {"type": "null"}})",
+     {"{}", "{\"a\": null}"},
+     {"{\"a\": 1}"}},
+    {R"({"type": "object", "properties": {}, "required": ["x"]})", {"{\"x\": null}"}, {"{}"}},
     {R"({"type": "object", "required": ["x"]})", {"{\"x\": null}"}, {"{}"}},
     {R"({"type": "object", "properties": {"a\"b/\u00e9": {"const": 1}}})",
      {"{\"a\\\"b/\u00e9\": 1}"},
@@ -121,6 +129,29 @@ const Case kCases[] = {
     {R"({"type": "string", "format": "date-time"})",
      {"\"2024-01-01T23:59:59Z\"", "\"2024-01-01T00:00:00.123+02:00\""},
      {"\"2024-01-01T24:00:00Z\"", "\"2024-01-01\""}},
+    {R"({"type": "string", "format": "email", "pattern": "^[a-z]+@[a-z]+$"})",
+     {"\"a@b\""},
+     {"\"A@b\"", "\"a.b@c\"", "\"a\""}},
+    {R"x({"type": "string", "format": "email", "pattern": "^(?!\\.)(?!.*\\.\\.)([A-Za-z0-9_'+\\-\\.]*)[A-Za-z0-9_+-]@([A-Za-z0-9][A-Za-z0-9\\-]*\\.)+[A-Za-z]{2,}$"})x",
+     {"\"a@b.org\"", "\"a.b'c.d+@e-f.g.org\""},
+     {"\".a@b.org\"", "\"a..b@c.org\"", "\"a.@b.org\"", "\"a'@b.org\"", "\"a@b\"", "\"@b.org\"",
+      "\"a@-b.org\"", "\"a@b.o\""}},
+    {R"({"type": "string", "format": "of their own", "pattern": "^c[0-9]$"})", {"\"c1\""}, {"\"c\""}},
+    {R"({"type": "string", "nullable": true})", {"\"a\"", "null"}, {"1"}},
+    {R"({"type": "string", "nullable": false})", {"\"a\""}, {"null"}},
+    {R"({"enum": ["a"], "nullable": true})", {"\"a\"", "null"}, {"\"b\""}},
+    {R"({"$defs": {"n": {"type": "integer"}}, "$ref": "#/$defs/n", "nullable": true})",
+     {"1", "null"},
+     {"\"\""}},
+    {R"({"allOf": [{"type": "integer", "nullable": true}, {"type": "integer"}]})", {"1"}, {"null"}},
+    {R"({"allOf": [{"type": "integer", "nullable": true}, {"minimum": 3, "nullable": true}]})",
+     {"3", "null"},
+     {"2", "\"a\""}},
+    {R"({"type": "object", "propertyNames": {"type": "string"}, "additionalProperties": {"type": "integer"}})",
+     {"{}", "{\"a\": 1}"},
+     {"{\"a\": null}"}},
+    {R"({"type": "array", "uniqueItems": false, "minItems": 1})", {"[1, 1]"}, {"[]"}},
+    {R"({"type": "string", "contentEncoding": "base64", "maxLength": 1})", {"\"a\""}, {"\"ab\""}},
     {R"({"type": "string", "format": "uuid"})", {"\"123e4567-e89b-12d3-a456-426614174000\""}, {"\"123\""}},
     {R"({"type": "string", "format": "ipv4"})", {"\"192.168.0.255\""}, {"\"256.1.1.1\"", "\"01.1.1.1\""}},
     {R"({"type": "string", "format": "email"})", {"\"a.b@example.org\""}, {"\"a@\"", "\"@b\""}},
@@ -159,6 +190,9 @@ TEST(JsonSchema, WhatCannotBeExpressedIsRefusedByItsPlace) {
         {R"({"type": "array", "uniqueItems": true})", "at /uniqueItems"},
         {R"({"patternProperties": {}})", "at /patternProperties"},
         {R"({"type": "object", "minProperties": 1})", "at /minProperties"},
+        {R"({"type": "object", "maxProperties": 1})", "at /maxProperties"},
+        {R"({"type": "object", "propertyNames": {"pattern": "a"}})", "at /propertyNames"},
+        {R"({"type": "string", "nullable": "yes"})", "at /nullable: it must be true or false"},
         {R"({"type": "number", "multipleOf": 2})", "at /multipleOf"},
         {R"({"if": {}, "then": {}})", "at /if"},
         {R"({"tpye": "string"})", "at /tpye"},
@@ -193,6 +227,55 @@ TEST(JsonSchema, WhatCannotBeExpressedIsRefusedByItsPlace) {
         {"", "no valid JSON"},
     };
     for (const auto& [schema, part] : cases) EXPECT_THAT(error_of(schema), HasSubstr(part)) << schema;
+}
+
+/// What becomes of schemas that need not be kept to the letter: whatever the schema allows still fits.
+const Case kLoosened[] = {
+    {R"({"type": "object", "properties": {"a": {"type": "integer", "multipleOf": 2, "minimum": 1}, "b": {"not": {}}}, "required": ["a"]})",
+     {"{\"a\": 3}", "{\"a\": 2, \"b\": []}"},
+     {"{}", "{\"a\": 0}", "{\"a\": \"\"}", "{\"a\": 2, \"c\": 1}"}},
+    {R"({"type": "object", "properties": {}, "patternProperties": {"^x": {}}})", {"{\"x\": 1}"}, {"[]"}},
+    {R"({"type": "object", "properties": {"a": true}, "else": {"properties": {"b": true}}})",
+     {"{\"b\": 1}"},
+     {"1"}},
+    {R"({"type": "object", "properties": {"a": {"type": "string", "pattern": "(?=a)b", "maxLength": 2}}})",
+     {"{\"a\": \"bc\"}"},
+     {"{\"a\": \"abc\"}", "{\"a\": 1}"}},
+    {R"({"type": "object", "properties": {"a": {"type": "string", "format": "of their own"}}})",
+     {"{\"a\": \"b\"}"},
+     {"{\"a\": 1}"}},
+    {R"({"oneOf": [{"type": "integer"}, {"type": "number"}]})", {"1", "1.5"}, {"\"\""}},
+    {R"({"enum": ["a", 1], "maxLength": 3})", {"\"a\"", "1"}, {"\"b\""}},
+    {R"({"type": "array", "items": {"type": "integer"}, "minItems": 3, "maxItems": 2})", {"[1]"}, {"1"}},
+    {R"({"type": "object", "properties": {"a": {}}, "allOf": [{"$ref": "other.json"}]})",
+     {"{\"b\": 1}"},
+     {"[]"}},
+    {R"({"$ref": "other.json"})", {"1", "{}"}, {"x"}},
+    {R"({"$defs": {"n": {"type": "integer", "multipleOf": 2}}, "type": "array", "items": {"$ref": "#/$defs/n"}})",
+     {"[1]"},
+     {"[\"\"]"}},
+};
+
+TEST(JsonSchema, WhatCannotBeExpressedIsLeftOutWhereThatIsAskedFor) {
+    for (const Case& test : kLoosened) {
+        EXPECT_NE(error_of(test.schema), "accepted") << test.schema;
+        grammar::RuleSet rules;
+        const grammar::RuleId root =
+            grammar::add_schema_rules(rules, test.schema, grammar::Unsupported::Loosen);
+        const GrammarPointer grammar = grammar::compile(rules, root, {});
+        for (const std::string& text : test.valid)
+            EXPECT_TRUE(grammar->matches(text)) << test.schema << "\n<- " << text;
+        for (const std::string& text : test.invalid)
+            EXPECT_FALSE(grammar->matches(text)) << test.schema << "\n<- " << text;
+    }
+    for (const Case& test : kCases) {
+        grammar::RuleSet rules;
+        const grammar::RuleId root =
+            grammar::add_schema_rules(rules, test.schema, grammar::Unsupported::Loosen);
+        const GrammarPointer grammar = grammar::compile(rules, root, {});
+        for (const std::string& text : test.invalid)
+            EXPECT_FALSE(grammar->matches(text)) << test.schema << "\n<- " << text;
+    }
 }
 
 TEST(JsonSchema, PatternsThatAreNotRegularOrNoPatternsAreRefused) {
@@ -236,6 +319,11 @@ TEST(JsonSchema, AbsurdSchemasAreRefusedSoon) {
             i == 0 ? "" : ",", i);
     }
     EXPECT_THAT(error_of(product + "]}"), HasSubstr("combinations"));
+    grammar::RuleSet rules;
+    EXPECT_THROW(grammar::add_schema_rules(
+                     rules, R"({"anyOf": [{"allOf": [{"$ref": "#"}]}, {"allOf": [{"$ref": "#"}]}]})",
+                     grammar::Unsupported::Loosen),
+                 Error);
 }
 
 /// A sentence that the grammar allows, chosen byte by byte; empty if none came to its end.

@@ -6,8 +6,8 @@
 
 #include "base/error.h"
 #include "sampling/grammar/compile.h"
+#include "sampling/grammar/json_schema/schema_loosening.h"
 #include "sampling/grammar/json_schema/schema_merge.h"
-#include "sampling/grammar/json_schema/schema_rules.h"
 
 namespace coterie::grammar {
 namespace {
@@ -59,9 +59,30 @@ RuleId SchemaCompiler::compile() {
 }
 
 ExpressionId SchemaCompiler::schema(const Json& schema, const Place& place) {
+    if (unsupported_ == Unsupported::Refuse) return exact_schema(schema, place);
+    try {
+        return exact_schema(schema, place);
+    } catch (const Error&) {
+        if (is_absurd_) throw;
+        return looser_schema(schema, place);
+    }
+}
+
+/// Parts that cannot be expressed have been loosened already: it is this schema's own keywords that fail.
+ExpressionId SchemaCompiler::looser_schema(const Json& schema, const Place& place) {
+    for (const Json& looser : looser_schemas(schema)) {
+        try {
+            return exact_schema(looser, place);
+        } catch (const Error&) {
+            if (is_absurd_) throw;
+        }
+    }
+    return json_.any_value();
+}
+
+ExpressionId SchemaCompiler::exact_schema(const Json& schema, const Place& place) {
     count_steps(1, place);
-    if (place.depth > kMaxSchemaDepth)
-        refuse(place, "the schema nests too deep, or schemas that must hold together refer to themselves");
+    check_depth(place);
     if (schema.is_boolean()) return schema.get<bool>() ? json_.any_value() : rules_.choice({});
     if (!schema.is_object()) refuse(place, "a schema must be an object or a boolean");
     if (!has_assertions(schema, place)) return json_.any_value();
@@ -75,13 +96,21 @@ Json SchemaCompiler::merged(const Json& a, const Json& b, const Place& place) {
 
 void SchemaCompiler::count_steps(std::size_t steps, const Place& place) {
     steps_ += steps;
+    is_absurd_ = is_absurd_ || steps_ > kMaxSteps;
     if (steps_ > kMaxSteps)
         refuse(place, fmt::format("the schema takes more than {} steps; use fewer combinations", kMaxSteps));
+}
+
+void SchemaCompiler::check_depth(const Place& place) {
+    if (place.depth <= kMaxSchemaDepth) return;
+    is_absurd_ = true;
+    refuse(place, "the schema nests too deep, or schemas that must hold together refer to themselves");
 }
 
 /// Takes off one keyword that combines schemas after the other, and what is left is plain.
 ExpressionId SchemaCompiler::object_schema(const Json& schema, const Place& place) {
     if (schema.contains("$id") && place.depth > 0) refuse(place / "$id", "it is supported at the root only");
+    if (schema.contains("nullable")) return nullable(schema, place);
     if (schema.contains("$ref")) {
         if (!schema.at("$ref").is_string()) refuse(place / "$ref", "it must be a string");
         const auto target = schema.at("$ref").get<std::string>();
@@ -96,6 +125,12 @@ ExpressionId SchemaCompiler::object_schema(const Json& schema, const Place& plac
     }
     if (schema.contains("const") || schema.contains("enum")) return values(schema, place);
     return typed(schema, place);
+}
+
+ExpressionId SchemaCompiler::nullable(const Json& schema, const Place& place) {
+    const bool allows_null = is_nullable(schema, place);
+    const ExpressionId value = this->schema(assertions_without(schema, "nullable", place), place);
+    return allows_null ? rules_.choice({value, rules_.bytes("null")}) : value;
 }
 
 ExpressionId SchemaCompiler::reference(const std::string& text, const Place& place) {
@@ -121,7 +156,7 @@ ExpressionId SchemaCompiler::alternatives(const Json& schema, std::string_view k
     const Json& branches = schema.at(std::string(keyword));
     const Place here = place / keyword;
     if (!branches.is_array() || branches.empty()) refuse(here, "it must be an array that is not empty");
-    if (keyword == "oneOf") check_one_of(branches, here);
+    if (keyword == "oneOf" && unsupported_ == Unsupported::Refuse) check_one_of(branches, here);
     const Json rest = assertions_without(schema, keyword, place);
     std::vector<ExpressionId> ways;
     for (std::size_t i = 0; i < branches.size(); ++i) {
@@ -152,7 +187,7 @@ ExpressionId SchemaCompiler::values(const Json& schema, const Place& place) {
     if (!listed.is_array()) refuse(place / "enum", "it must be an array");
     for (const auto& [keyword, value] : schema.items()) {
         const bool is_known = keyword == "enum" || keyword == "const" || keyword == "type";
-        if (!is_known && is_assertion(keyword, place))
+        if (!is_known && is_assertion(keyword, value, place))
             refuse(place / keyword, "beside 'enum' or 'const' only 'type' is supported");
     }
     const std::vector<std::string> types =
@@ -202,8 +237,10 @@ ExpressionId SchemaCompiler::of_type(const std::string& type, const Json& schema
     return rules_.bytes("null");
 }
 
-RuleId add_schema_rules(RuleSet& rules, std::string_view schema) {
-    return SchemaCompiler(parse_schema(schema), rules).compile();
+RuleId add_schema_rules(RuleSet& rules, std::string_view schema, Unsupported unsupported) {
+    Json document = parse_schema(schema);
+    if (unsupported == Unsupported::Loosen) document = without_unknown_keywords(document);
+    return SchemaCompiler(std::move(document), rules, unsupported).compile();
 }
 
 ExpressionId add_any_object(RuleSet& rules) { return JsonTexts(rules).any_object(); }

@@ -71,6 +71,7 @@ constexpr std::string_view kAssertions[] = {
     "minItems",
     "minLength",
     "minimum",
+    "nullable",
     "oneOf",
     "pattern",
     "prefixItems",
@@ -80,13 +81,24 @@ constexpr std::string_view kAssertions[] = {
 };
 /// Keywords of JSON Schema, OpenAPI and their users that say nothing about which values are valid.
 constexpr std::string_view kSilent[] = {
-    "$anchor",     "$comment",      "$defs",   "$id",      "$schema",  "default", "definitions", "deprecated",
-    "description", "discriminator", "example", "examples", "readOnly", "title",   "writeOnly",
+    "$anchor",         "$comment",         "$defs",         "$id",       "$schema",
+    "contentEncoding", "contentMediaType", "contentSchema", "default",   "definitions",
+    "deprecated",      "description",      "discriminator", "example",   "examples",
+    "externalDocs",    "readOnly",         "title",         "writeOnly", "xml",
 };
 
 template <std::size_t N>
 bool contains(const std::string_view (&list)[N], std::string_view word) {
     return std::find(std::begin(list), std::end(list), word) != std::end(list);
+}
+
+/// Keywords that rule nothing out by this value; generators of schemas write them all the same.
+bool allows_all(std::string_view keyword, const Json& value) {
+    if (keyword == "uniqueItems") return value == false;
+    if (keyword == "minProperties") return value == 0;
+    if (keyword == "propertyNames")
+        return value == true || value == Json::object() || value == Json{{"type", "string"}};
+    return false;
 }
 
 }  // namespace
@@ -145,25 +157,36 @@ const Json& follow_references(const Json& document, const Json& schema, const Pl
     return *current;
 }
 
-bool is_assertion(const std::string& keyword, const Place& place) {
-    if (contains(kAssertions, keyword)) return true;
-    if (contains(kSilent, keyword) || keyword.starts_with("x-")) return false;
-    refuse(place / keyword, "this keyword is not supported (docs/grammars.md lists those that are)");
+bool is_known(const std::string& keyword, const Json& value) {
+    return contains(kAssertions, keyword) || contains(kSilent, keyword) || keyword.starts_with("x-") ||
+           allows_all(keyword, value);
+}
+
+bool is_assertion(const std::string& keyword, const Json& value, const Place& place) {
+    if (!is_known(keyword, value))
+        refuse(place / keyword, "this keyword is not supported (docs/grammars.md lists those that are)");
+    return contains(kAssertions, keyword);
 }
 
 bool has_assertions(const Json& schema, const Place& place) {
     if (!schema.is_object()) return true;
     bool found = false;
-    for (const auto& [keyword, value] : schema.items()) found |= is_assertion(keyword, place);
+    for (const auto& [keyword, value] : schema.items()) found |= is_assertion(keyword, value, place);
     return found;
 }
 
 Json assertions_without(const Json& schema, std::string_view removed, const Place& place) {
     Json rest = Json::object();
     for (const auto& [keyword, value] : schema.items()) {
-        if (keyword != removed && is_assertion(keyword, place)) rest[keyword] = value;
+        if (keyword != removed && is_assertion(keyword, value, place)) rest[keyword] = value;
     }
     return rest;
+}
+
+bool is_nullable(const Json& schema, const Place& place) {
+    if (!schema.contains("nullable")) return false;
+    if (!schema.at("nullable").is_boolean()) refuse(place / "nullable", "it must be true or false");
+    return schema.at("nullable").get<bool>();
 }
 
 }  // namespace coterie::grammar

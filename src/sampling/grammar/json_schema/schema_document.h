@@ -29,12 +29,18 @@ const Json& resolve_reference(const Json& document, const std::string& reference
 /// Follows `$ref` as long as it is all that a schema says. Refuses a chain that comes back to itself.
 const Json& follow_references(const Json& document, const Json& schema, const Place& place);
 
+/// Whether the keyword, with this value, can be honoured or says nothing about values.
+bool is_known(const std::string& keyword, const Json& value);
+
 /// Whether the keyword says something about values, unlike `title`, `$defs` and their like. Refuses one that
 /// is not known.
-bool is_assertion(const std::string& keyword, const Place& place);
+bool is_assertion(const std::string& keyword, const Json& value, const Place& place);
 bool has_assertions(const Json& schema, const Place& place);
 
 /// The schema without what `is_assertion` calls silent and without the keyword.
 Json assertions_without(const Json& schema, std::string_view keyword, const Place& place);
+
+/// Whether null is allowed besides (OpenAPI's `nullable`).
+bool is_nullable(const Json& schema, const Place& place);
 
 }  // namespace coterie::grammar

@@ -139,11 +139,16 @@ Json merge_values(const std::string& keyword, const Json& a, const Json& b, cons
            "two schemas that must both hold differ in this keyword, which cannot be expressed");
 }
 
-/// Without silent keywords and references, with `enum` for `const`.
+/// Without silent keywords and references, with `enum` for `const` and `anyOf` for `nullable`.
 Json prepared(const Json& document, const Json& schema, const Place& place) {
     const Json& target = follow_references(document, schema, place);
     if (target.is_boolean()) return target;
     if (!target.is_object()) refuse(place, "a schema must be an object or a boolean");
+    if (target.contains("nullable")) {
+        const Json value = assertions_without(target, "nullable", place);
+        if (!is_nullable(target, place)) return prepared(document, value, place);
+        return Json::object({{"anyOf", Json::array({value, Json::object({{"type", "null"}})})}});
+    }
     Json plain = assertions_without(target, "const", place);
     if (!target.contains("const")) return plain;
     const Json value = Json::array({target.at("const")});

@@ -93,7 +93,9 @@ ExpressionId SchemaCompiler::object(const Json& schema, const Place& place) {
     const std::vector<std::string> required = required_names(schema, place);
     const Json others =
         schema.contains("additionalProperties") ? schema.at("additionalProperties") : Json(true);
-    if (properties.empty() && required.empty() && others == true) return json_.any_object();
+    // A list without a name is a list, too: of no properties, unless others are spoken of.
+    const bool is_open = schema.contains("additionalProperties") || !schema.contains("properties");
+    if (is_open && properties.empty() && required.empty() && others == true) return json_.any_object();
     for (const std::string& name : required) {
         if (!properties.contains(name)) properties[name] = others;
     }
@@ -186,7 +188,8 @@ ExpressionId SchemaCompiler::elements(const std::vector<ExpressionId>& first,
 ExpressionId SchemaCompiler::string(const Json& schema, const Place& place) {
     const bool has_length = schema.contains("minLength") || schema.contains("maxLength");
     const bool has_pattern = schema.contains("pattern");
-    const bool has_format = schema.contains("format");
+    // By the standard a format is an annotation: a pattern beside it says the same more exactly.
+    const bool has_format = schema.contains("format") && !has_pattern;
     if (has_length + has_pattern + has_format > 1) {
         refuse(place / (has_pattern ? "pattern" : "format"),
                "only one of 'pattern', 'format' and a length is supported on a string");
@@ -211,7 +214,8 @@ ExpressionId SchemaCompiler::string(const Json& schema, const Place& place) {
         pattern = *known;
     }
     try {
-        return rules_.sequence({rules_.bytes("\""), RegexParser(pattern, json_).parse(), rules_.bytes("\"")});
+        return rules_.sequence({rules_.bytes("\""), RegexParser(without_look_around(pattern), json_).parse(),
+                                rules_.bytes("\"")});
     } catch (const Error& error) {
         refuse(place / keyword, error.what());
     }

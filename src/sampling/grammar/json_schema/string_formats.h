@@ -10,6 +10,10 @@ namespace coterie::grammar {
 /// what the format does and nothing else: an e-mail address without quotes, an IPv6 address of eight groups.
 std::optional<std::string_view> format_pattern(std::string_view format);
 
+/// A pattern that allows the same texts without look-around, for one that generators of schemas are known to
+/// write; any other as it is.
+std::string_view without_look_around(std::string_view pattern);
+
 /// All known formats, with commas between them.
 std::string format_names();
 
