@@ -60,6 +60,11 @@ std::unique_ptr<Job> Scheduler::make_job(Request request, const Answers& answers
     return std::make_unique<Job>(std::move(request), next_number_++, tokenizer_, engine_.context());
 }
 
+/// Whether one more need not wait for a slot. Requires the lock.
+bool Scheduler::slot_is_free() const {
+    return static_cast<std::int64_t>(queue_.size()) + counters_.running.load() < options_.slots;
+}
+
 std::optional<Refusal> Scheduler::submit(std::vector<Request> parts, Answers& answers) {
     COTERIE_CHECK(!parts.empty());
     for (const Request& part : parts) check(part);
@@ -68,7 +73,7 @@ std::optional<Refusal> Scheduler::submit(std::vector<Request> parts, Answers& an
     for (Request& part : parts) jobs.push_back(make_job(std::move(part), answers));
     std::unique_lock lock(mutex_);
     if (draining_) return Refusal::ShuttingDown;
-    if (!queue_.has_room(client)) {
+    if (!slot_is_free() && !queue_.has_room(client)) {
         Counters::add(counters_.refused, 1);
         return Refusal::QueueFull;
     }

@@ -66,6 +66,7 @@ class Scheduler {
     template <typename Result>
     Result between_steps(std::function<Result(Runner&)> action);
     void check(const Request& request) const;
+    bool slot_is_free() const;
     std::unique_ptr<Job> make_job(Request request, const Answers& answers);
     void run();
     void wait_for_work(std::unique_lock<std::mutex>& lock);

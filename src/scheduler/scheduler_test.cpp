@@ -133,6 +133,14 @@ TEST_F(SchedulerTest, TakesARequestOfMorePartsThanTheQueueIsLong) {
     EXPECT_THAT(generated, testing::ElementsAre(2, 3, 4));
 }
 
+TEST_F(SchedulerTest, NeedsNoQueueWhereASlotIsFree) {
+    start({.slots = 2, .queue_limit = 0}, 4096);
+    std::vector<Answers> held;
+    for (int i = 0; i < 2; ++i) held.push_back(submit(request(random_tokens(10, i), 3000)));
+    Answers refused(std::make_shared<Bell>());
+    EXPECT_EQ(hand_in(refused, request(random_tokens(10, 2), 1)), Refusal::QueueFull);
+}
+
 TEST_F(SchedulerTest, TakesNoPartOfARequestThatItRefuses) {
     start({.slots = 1}, 128);
     Answers answers(std::make_shared<Bell>());
