@@ -147,7 +147,8 @@ int run_application(int argc, const char* const* argv) {
     } catch (const std::bad_alloc&) {
         return report("out of memory; use a smaller model, context (-c) or batch (-b)",
                       exit_status(ErrorCode::OutOfMemory));
-    } catch (const std::system_error& error) {  // the formatter's, where standard output takes nothing
+    } catch (const std::system_error& error) {
+        if (std::ferror(stdout) == 0) return report(error.what(), exit_status(ErrorCode::Internal));
         return report(fmt::format("standard output cannot be written: {}", error.code().message()),
                       exit_status(ErrorCode::Io));
     } catch (const std::exception& error) {
