@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Fails where an include points up or sideways: see "Layers" in ARCHITECTURE.md, which this table is."""
+"""Fails where an include points up or sideways (see "Layers" in ARCHITECTURE.md, which this table is), and where a file that is
+named as a test holds none: builds leave such files out of the library (cmake/CoterieModule.cmake)."""
 
 import pathlib
 import re
@@ -29,6 +30,7 @@ ALLOWED = {
 # Tests may build what they need with the engine and the models above them.
 ALLOWED_IN_TESTS = {"synth": {"engine", "models", "kernels"}}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"')
+TEST = re.compile(r"^\s*(TYPED_)?TEST(_F|_P)?\(|^int main\(", re.MULTILINE)
 
 
 def violations(root: pathlib.Path):
@@ -51,8 +53,15 @@ def violations(root: pathlib.Path):
                 yield f"{path}:{number}: '{folder}' may not include \"{match.group(1)}\""
 
 
+def tests_without_tests(root: pathlib.Path):
+    for path in sorted(root.rglob("*_test.cpp")):
+        if not TEST.search(path.read_text()):
+            yield f"{path}: named as a test, has none, and would be missing from its library"
+
+
 def main() -> int:
-    found = list(violations(pathlib.Path(__file__).resolve().parent.parent / "src"))
+    root = pathlib.Path(__file__).resolve().parent.parent / "src"
+    found = [*violations(root), *tests_without_tests(root)]
     print("\n".join(found) if found else "includes: all point down")
     return 1 if found else 0
 

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
-#include "engine/forward/cuda/gpu_self_test.h"
+#include "engine/forward/cuda/gpu_kernel_check.h"
 
 namespace coterie::engine {
 namespace {

@@ -1,4 +1,4 @@
-#include "engine/forward/cuda/gpu_self_test.h"
+#include "engine/forward/cuda/gpu_kernel_check.h"
 
 #include <algorithm>
 #include <set>
