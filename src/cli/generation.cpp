@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/progress_bar.h"
+#include "cli/bad_logits.h"
 #include "cli/interrupt.h"
 #include "speculative/speculator.h"
 #include "speculative/window.h"
@@ -22,7 +23,7 @@ double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Ends a step at the next layer after Ctrl-C. `routing` may be null.
+/// Ends a step at the next layer after Ctrl-C or a request for the end. `routing` may be null.
 class InterruptObserver final : public engine::StepObserver {
   public:
     explicit InterruptObserver(engine::StepObserver* routing) : routing_(routing) {}
@@ -119,10 +120,20 @@ class Writer {
         GrammarConstraint* constraint = request_.constraint;
         const std::span<const std::uint64_t> allowed =
             constraint ? constraint->mask() : std::span<const std::uint64_t>();
-        const TokenId token = sampler_.sample(logits, allowed);
+        const TokenId token = sample(logits, allowed);
         sampler_.accept(token);
         if (constraint) constraint->accept(token);
         return token;
+    }
+
+    /// Logits that no token can be drawn from are the model file's fault.
+    TokenId sample(std::span<const float> logits, std::span<const std::uint64_t> allowed) {
+        try {
+            return sampler_.sample(logits, allowed);
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::Internal || all_finite(logits)) throw;
+            refuse_bad_logits(engine_.archive().name());
+        }
     }
 
     bool stop(StopReason reason) {

@@ -24,7 +24,7 @@ TEST(ErrorsTest, NamesTheUnknownFlagWhateverStandsBesideIt) {
 }
 
 TEST(ErrorsTest, TakesNoUnknownWordOfOneDashForALetterWithAValue) {
-    for (const char* word : {"-hf", "-ngll", "-mli", "-md", "-pg"}) {
+    for (const char* word : {"-hf", "-ngll", "-mli", "-md", "-pgg"}) {
         expect_error({"run", word, "x"}, 2, {"unknown flag '" + std::string(word) + "'"});
     }
     expect_error({"run", "-ngll", "5"}, 2, {"did you mean '-ngl'?"});
@@ -100,7 +100,7 @@ TEST(ErrorsTest, NamesTheFlagOfABadValue) {
     expect_error({"run", "-m", kModel, "--top-p", "7", "Hello"}, 2, {"top", "7"});
     expect_error({"run", "-t", "0", "Hello"}, 2, {"--threads", "from 1 to 1024"});
     expect_error({"run", "-p"}, 2, {"--prompt needs a value"});
-    expect_error({"run", "-m", kModel, "-ctk", "q9", "Hello"}, 2, {"-ctk", "q9", "q8_0"});
+    expect_error({"run", "-m", kModel, "-ctk", "q9", "Hello"}, 2, {"--cache-type-k", "q9", "q8_0"});
     expect_error({"run", "-m", kModel, "-l", "x", "Hello"}, 2, {"--logit-bias", "x"});
     expect_error({"run", "-m", kModel, "--samplers", "top_k;magic", "Hello"}, 2, {"magic"});
     expect_error({"run", "-m", kModel, "--cpu-isa", "avx9", "Hello"}, 3, {"--cpu-isa", "avx9", "avx2"});

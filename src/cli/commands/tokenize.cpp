@@ -31,10 +31,12 @@ std::string given_text(const TokenizeOptions& options) {
     return options.escapes ? process_escapes(*options.prompt) : *options.prompt;
 }
 
-/// {"ids": [...], "pieces": [...]}; bytes of a piece that are no character alone become U+FFFD.
-std::string render_json(const Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
+/// {"ids": [...], "pieces": [...]}, and "count" where it is wanted; bytes of a piece that are no character
+/// alone become U+FFFD.
+std::string render_json(const Tokenizer& tokenizer, const std::vector<TokenId>& ids, bool with_count) {
     nlohmann::ordered_json json{{"ids", ids}, {"pieces", nlohmann::json::array()}};
     for (const TokenId id : ids) json["pieces"].push_back(std::string(tokenizer.piece(id)));
+    if (with_count) json["count"] = ids.size();
     return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -55,8 +57,10 @@ void run(const TokenizeOptions& options) {
         text, {.special = options.parse_special ? SpecialTokens::Parse : SpecialTokens::Plain,
                .ends = options.bos ? TextEnds::Mark : TextEnds::Leave});
     if (options.json) {
-        fmt::print("{}\n", render_json(*tokenizer, ids));
-    } else if (options.ids_only) {
+        fmt::print("{}\n", render_json(*tokenizer, ids, options.count));
+        return;
+    }
+    if (options.ids_only) {
         fmt::print("[{}]\n", fmt::join(ids, ", "));
     } else {
         fmt::print("{}", render_table(*tokenizer, ids));
