@@ -101,12 +101,13 @@ std::vector<gguf::MetadataOverride> parse_overrides(const std::vector<std::strin
 /// llama.cpp's -fa and how much it says.
 void add_accepted_flags(CLI::App& command, ModelOptions& options) {
     command.add_flag("--flash-attn{on}", options.flash_attention, "always on")
+        ->delimiter(',')
         ->check(CLI::IsMember({"on", "off", "auto", "0", "1"}))
         ->each([](const std::string& value) {
             if (value == "off" || value == "0")
                 log::warn("-fa {}: attention is always computed in this way", value);
         })
-        ->group("");
+        ->group(kHiddenGroup);
     command
         .add_flag_callback(
             "-v,--verbose", [] { log::set_level(log::Level::Debug); }, "say more on standard error")
@@ -124,13 +125,13 @@ void add_accepted_flags(CLI::App& command, ModelOptions& options) {
     command
         .add_flag_callback(
             "--no-mmap", [&options] { options.load_mode = "pin"; }, "--load-mode pin")
-        ->group("");
+        ->group(kHiddenGroup);
     command
         .add_flag_callback(
             "--mmap", [&options] { options.load_mode = "mmap"; }, "--load-mode mmap")
-        ->group("");
+        ->group(kHiddenGroup);
     for (const char* accepted : {"--no-context-shift", "--no-perf"})
-        command.add_flag(std::string(accepted), options.accepted, "as it is anyway")->group("");
+        command.add_flag(std::string(accepted), options.accepted, "as it is anyway")->group(kHiddenGroup);
 }
 
 }  // namespace
@@ -167,7 +168,7 @@ void add_model_flags(CLI::App& command, ModelOptions& options) {
         ->envname(environment::kThreads)
         ->check(whole_number(1, 1024))
         ->group("Model");
-    command.add_option("--threads-batch", options.threads, "the same as --threads")->group("");
+    command.add_option("--threads-batch", options.threads, "the same as --threads")->group(kHiddenGroup);
     command
         .add_option("-c,--ctx-size", options.context,
                     "tokens of context; default: 4096, or the model's if less")
@@ -194,6 +195,7 @@ void add_model_flags(CLI::App& command, ModelOptions& options) {
     command
         .add_option("--cpu-isa", options.instruction_set,
                     "scalar, avx2 or avx512; default: the best there is")
+        ->check(CLI::IsMember({"scalar", "avx2", "avx512"}))
         ->envname(environment::kInstructionSet)
         ->group("Model");
     command

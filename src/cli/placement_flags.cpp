@@ -68,11 +68,12 @@ expert_cache::RamContent ram_content(const std::string& value) {
 }
 
 std::string refuse_override_tensor(const std::string& patterns) {
-    return fmt::format(
-        "{}: there are no places for single tensors; --cpu-moe keeps all experts on the CPU and --n-cpu-moe "
-        "N "
-        "those of the first N layers, and without them GPUs hold the experts that are used most",
-        patterns);
+    fail(ErrorCode::InvalidArgument,
+         "--override-tensor {}: there are no places for single tensors; --cpu-moe keeps all experts on the "
+         "CPU and --n-cpu-moe "
+         "N "
+         "those of the first N layers, and without them GPUs hold the experts that are used most",
+         patterns);
 }
 
 }  // namespace
@@ -97,7 +98,7 @@ void add_placement_flags(CLI::App& command, PlacementFlags& flags) {
         ->group(group);
     command.add_option("--override-tensor", flags.override_tensor, "-ot: see --cpu-moe")
         ->check(refuse_override_tensor)
-        ->group("");
+        ->group(kHiddenGroup);
     command
         .add_option(
             "--cache-profile", flags.profile,

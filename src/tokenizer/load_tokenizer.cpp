@@ -12,6 +12,7 @@ std::unique_ptr<Tokenizer> load_tokenizer(const gguf::Metadata& metadata, const 
     try {
         return std::make_unique<Tokenizer>(std::move(data), options);
     } catch (const Error& error) {
+        if (error.code() == ErrorCode::InvalidArgument) throw;  // a flag's fault
         throw Error(error.code(), fmt::format("{}: {}", metadata.file(), error.what()));
     }
 }

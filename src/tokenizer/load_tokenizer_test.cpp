@@ -49,6 +49,18 @@ struct Damage {
     std::function<void(VocabularyData&)> make;
 };
 
+TEST(LoadTokenizer, AnUnknownNameFromAFlagIsTheFlagsFault) {
+    const std::vector<std::byte> bytes = header_of(small_vocabularies::bpe()).serialise();
+    const gguf::Directory directory = gguf::read_directory(bytes, "some.gguf");
+    try {
+        static_cast<void>(load_tokenizer(directory.metadata, {.pre_tokenizer = "bogus"}));
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), ErrorCode::InvalidArgument);
+        EXPECT_THAT(error.what(), StartsWith("--pre-tokenizer bogus: unknown; known are "));
+    }
+}
+
 TEST(LoadTokenizer, EveryRefusalNamesTheFile) {
     using small_vocabularies::bpe;
     using small_vocabularies::sentence_piece;

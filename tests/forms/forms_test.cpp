@@ -197,7 +197,7 @@ struct NumberKey {
 };
 
 /// The numbers that a model of this architecture reads, once its rope is scaled.
-std::vector<NumberKey> numbers_read_by(const std::string& architecture) {
+std::vector<NumberKey> numbers_read_by(const std::string& architecture, bool has_experts) {
     std::vector<NumberKey> keys{{"attention.layer_norm_rms_epsilon"},
                                 {"rope.freq_base"},
                                 {"rope.scaling.factor"},
@@ -210,7 +210,7 @@ std::vector<NumberKey> numbers_read_by(const std::string& architecture) {
     } else {
         keys.push_back({"attention.scale", true});
     }
-    if (architecture != "qwen3") keys.push_back({"expert_weights_scale", true});
+    if (has_experts) keys.push_back({"expert_weights_scale", true});
     return keys;
 }
 
@@ -220,15 +220,17 @@ TEST(FormsTest, NumbersThatNoModelCanHaveAreRefusedInEveryArchitecture) {
          {"deepseek2-v3-f16", "glm4moe-bf16", "gpt-oss-mxfp4", "llama-legacy-mix", "olmoe-q4_0",
           "qwen2moe-q5_k_m", "qwen3-q6_k", "qwen3moe-iq4_xs", "qwen3next-bf16"}) {
         EditableModel model(golden(id));
-        const std::string architecture(model.build()->metadata().string("general.architecture"));
+        const auto archive = model.build();
+        const std::string architecture(archive->metadata().string("general.architecture"));
+        const bool has_experts = archive->metadata().integer(architecture + ".expert_count", 0) > 0;
         covered.insert(architecture);
         model.strings[architecture + ".rope.scaling.type"] = "yarn";
         model.numbers[architecture + ".rope.scaling.factor"] = 2.0;
         ASSERT_EQ(refusal(model), "") << id;
-        for (const NumberKey& key : numbers_read_by(architecture)) {
+        for (const NumberKey& key : numbers_read_by(architecture, has_experts)) {
             const std::string full = architecture + "." + key.name;
             const auto before = model.numbers;
-            for (const double value : {-1.0, 0.0, NAN, INFINITY, 1e-60, 1e60}) {
+            for (const double value : {-1.0, 0.0, double{NAN}, double{INFINITY}, 1e-60, 1e60}) {
                 model.numbers[full] = value;
                 const std::string message = refusal(model);
                 if (value == 0.0 && key.zero_is_none) {

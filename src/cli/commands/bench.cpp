@@ -134,8 +134,24 @@ std::optional<engine::MachineProfile> measured_paths(const ModelOptions& options
     return measured_machine_profile(options.threads, list.devices, {}, Measure::IfNew);
 }
 
+/// The file that was opened last: settings of the same file follow each other.
+struct OpenedModel {
+    std::string model;
+    std::string load_mode;
+    std::shared_ptr<const gguf::Archive> archive;
+
+    const std::shared_ptr<const gguf::Archive>& open(const ModelOptions& options) {
+        if (archive && model == options.model && load_mode == options.load_mode) return archive;
+        archive.reset();  // two models need not fit
+        archive = open_archive(options);
+        model = options.model;
+        load_mode = options.load_mode;
+        return archive;
+    }
+};
+
 /// All tests on one model, loaded as the flags are set now.
-void run_setting(const BenchOptions& options, const std::vector<bench::Test>& planned,
+void run_setting(const BenchOptions& options, const std::vector<bench::Test>& planned, OpenedModel& opened,
                  bench::Report& report) {
     ModelOptions model = options.model;
     for (const bench::Test& test : planned)
@@ -143,7 +159,7 @@ void run_setting(const BenchOptions& options, const std::vector<bench::Test>& pl
     const std::optional<engine::MachineProfile> machine = measured_paths(model);
     bench::MeasureOptions how = options.measure;
     how.machine = machine ? &*machine : nullptr;
-    const std::unique_ptr<engine::Engine> engine = load_engine(open_archive(model), model);
+    const std::unique_ptr<engine::Engine> engine = load_engine(opened.open(model), model);
     const bench::Setup setup = describe(*engine, model);
     for (const bench::Test& test : planned) report.add(setup, measure(*engine, test, how));
 }
@@ -153,7 +169,8 @@ void run(const BenchOptions& options) {
     if (planned.empty())
         fail(ErrorCode::InvalidArgument, "nothing to measure: -p, -n or -pg must be above 0");
     const auto report = bench::make_report(options.format, options.sweep.given(), stdout);
-    options.sweep.for_each([&] { run_setting(options, planned, *report); });
+    OpenedModel opened;
+    options.sweep.for_each([&] { run_setting(options, planned, opened, *report); });
     report->end();
 }
 

@@ -18,6 +18,7 @@
 #include "cli/chat_session.h"
 #include "cli/command.h"
 #include "cli/environment.h"
+#include "cli/flag_values.h"
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
 #include "cli/replay/trace_recorder.h"
@@ -251,6 +252,7 @@ void add_run(CLI::App& root, Action& action) {
     command
         ->add_option("-n,--n-predict,--predict", options->limit,
                      "tokens to generate at most; -1: until the end")
+        ->check(whole_number(-2, std::int64_t{1} << 31))  // llama.cpp's -2 fills the context: the end too
         ->capture_default_str()
         ->group(group);
     command
@@ -284,7 +286,7 @@ void add_run(CLI::App& root, Action& action) {
         ->group(group);
     for (const char* accepted : {"--conversation", "--jinja", "--no-display-prompt", "--simple-io",
                                  "--no-warmup", "--single-turn", "--color", "--interactive"}) {
-        command->add_flag(std::string(accepted), options->accepted, "as it is anyway")->group("");
+        command->add_flag(std::string(accepted), options->accepted, "as it is anyway")->group(kHiddenGroup);
     }
     add_model_flags(*command, options->model);
     add_offload_flags(*command, options->model.offload);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/flag_values.h"
 #include "cli/model_options.h"
 #include "cli/text_input.h"
 #include "gguf/printable.h"
@@ -83,7 +84,7 @@ void add_tokenize(CLI::App& root, Action& action) {
     command->add_flag("--stdin")
         ->description("read standard input, as without -p and -f")
         ->excludes(prompt)
-        ->group("");
+        ->group(kHiddenGroup);
     CLI::Option* ids = command->add_flag("--ids", options->ids_only, "print only the ids: [1, 2, 3]");
     ids->group(group);
     command->add_flag("--json", options->json, "print ids and pieces as JSON")->excludes(ids)->group(group);
