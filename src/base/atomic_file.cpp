@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/byte_size_text.h"
 #include "base/error.h"
 
 namespace coterie {
@@ -14,6 +15,7 @@ namespace coterie {
 AtomicFile::AtomicFile(std::string path) : path_(std::move(path)), temporary_(path_ + ".XXXXXX") {
     descriptor_ = mkostemp(temporary_.data(), O_CLOEXEC);
     if (descriptor_ < 0) fail(ErrorCode::Io, "cannot create {}: {}", path_, std::strerror(errno));
+    removal_.emplace(temporary_);
 }
 
 AtomicFile::~AtomicFile() {
@@ -26,6 +28,7 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
         const ssize_t count = ::write(descriptor_, bytes.data(), bytes.size());
         if (count < 0 && errno == EINTR) continue;
         if (count <= 0) fail_write();
+        written_ += static_cast<std::uint64_t>(count);
         bytes = bytes.subspan(static_cast<std::size_t>(count));
     }
 }
@@ -33,10 +36,13 @@ void AtomicFile::write(std::span<const std::byte> bytes) {
 void AtomicFile::commit() {
     if (fsync(descriptor_) != 0 || std::rename(temporary_.c_str(), path_.c_str()) != 0) fail_write();
     temporary_.clear();
+    removal_.reset();
 }
 
 void AtomicFile::fail_write() const {
-    fail(ErrorCode::Io, "cannot write {}: {}", path_, std::strerror(errno));
+    const int error = errno;
+    fail(ErrorCode::Io, "cannot write {}: {}; {} were written", path_, std::strerror(error),
+         byte_size_text(written_));
 }
 
 }  // namespace coterie

@@ -1,13 +1,18 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+
+#include "base/temporary_path.h"
 
 namespace coterie {
 
 /// Writes a file that appears under its name only when complete: a temporary file beside it, flushed to disk
-/// and renamed by `commit`, removed without it. Only its owner may read it. A symbolic link of that name is
+/// and renamed by `commit`, removed without it and
+/// by signals that end the program. Only its owner may read it. A symbolic link of that name is
 /// replaced, never followed.
 class AtomicFile {
   public:
@@ -17,7 +22,7 @@ class AtomicFile {
     AtomicFile(const AtomicFile&) = delete;
     AtomicFile& operator=(const AtomicFile&) = delete;
 
-    /// Takes all bytes or throws Io.
+    /// Takes all bytes or throws Io that says how many were taken before.
     void write(std::span<const std::byte> bytes);
     /// Throws Io; what stood under the name before is then still there.
     void commit();
@@ -27,7 +32,9 @@ class AtomicFile {
 
     std::string path_;
     std::string temporary_;  ///< empty once committed
+    std::optional<TemporaryPath> removal_;
     int descriptor_ = -1;
+    std::uint64_t written_ = 0;
 };
 
 }  // namespace coterie

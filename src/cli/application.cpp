@@ -19,6 +19,7 @@
 #include "base/standard_streams.h"
 #include "cli/command.h"
 #include "cli/help_format.h"
+#include "cli/interrupt.h"
 #include "cli/parse_errors.h"
 #include "cli/short_flags.h"
 #include "gguf/printable.h"
@@ -33,6 +34,12 @@ int report(std::string_view message, int status) {
     constexpr std::size_t kLongest = 2000;
     say("coterie: error: " + gguf::printable(message, kLongest) + "\n");
     return status;
+}
+
+/// A program that was asked to end says by which signal, as shells do.
+int status_of(const Error& error) {
+    if (error.code() == ErrorCode::Cancelled && ending_signal() != 0) return 128 + ending_signal();
+    return exit_status(error.code());
 }
 
 /// What reading a mapped file ends in where the file was cut or its disk fails: there is nobody to return to.
@@ -143,7 +150,7 @@ int run_application(int argc, const char* const* argv) {
     try {
         return parse_and_run(argc, argv);
     } catch (const Error& error) {
-        return report(error.what(), exit_status(error.code()));
+        return report(error.what(), status_of(error));
     } catch (const std::bad_alloc&) {
         return report("out of memory; use a smaller model, context (-c) or batch (-b)",
                       exit_status(ErrorCode::OutOfMemory));

@@ -3,7 +3,6 @@
 #include <array>
 #include <charconv>
 #include <cmath>
-#include <fmt/format.h>
 
 #include "base/error.h"
 
@@ -34,16 +33,6 @@ std::uint64_t parse_byte_size(std::string_view text, std::string_view flag) {
     }
     if (value > kMostBytes) refuse(text, flag);
     return static_cast<std::uint64_t>(value);
-}
-
-std::string byte_size_text(std::uint64_t bytes) {
-    if (bytes == 0) return "0";
-    if (bytes < 1000) return fmt::format("{} B", bytes);
-    double value = static_cast<double>(bytes);
-    std::size_t unit = 0;
-    for (value /= 1024; value >= 999.5 && unit + 1 < kUnits.size(); value /= 1024) ++unit;
-    const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
-    return fmt::format("{:.{}f} {}iB", value, decimals, kUnits[unit]);
 }
 
 }  // namespace coterie::cli

@@ -31,8 +31,14 @@ ChatTemplate load_chat_template(std::shared_ptr<TemplateWorker> worker, const gg
     }
     sources.vocabulary_has_im_start = tokenizer.vocabulary().find("<|im_start|>").has_value();
     TemplateChoice choice = choose_template(sources);
-    return ChatTemplate::compile(std::move(worker), std::move(choice.source), std::move(choice.name),
-                                 special_texts(tokenizer));
+    try {
+        return ChatTemplate::compile(std::move(worker), std::move(choice.source), std::move(choice.name),
+                                     special_texts(tokenizer));
+    } catch (const Error& error) {
+        const bool in_flag = options.template_flag && options.template_file.empty();
+        if (!in_flag || error.code() != ErrorCode::InvalidFile) throw;
+        throw Error(ErrorCode::InvalidArgument, error.what());
+    }
 }
 
 ChatSession::ChatSession(engine::Engine& engine, const Tokenizer& tokenizer, ChatTemplate chat_template,

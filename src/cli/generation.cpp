@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "base/progress_bar.h"
+#include "cli/bad_logits.h"
 #include "cli/interrupt.h"
 #include "speculative/speculator.h"
 #include "speculative/window.h"
@@ -22,21 +23,41 @@ double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Ends a step at the next layer after Ctrl-C. `routing` may be null.
-class InterruptObserver final : public engine::StepObserver {
+/// Ends a prompt's step at the next layer after Ctrl-C or a request for the end, and shows how far the prompt
+/// is, within steps too. `routing` may be null.
+class PromptObserver final : public engine::StepObserver {
   public:
-    explicit InterruptObserver(engine::StepObserver* routing) : routing_(routing) {}
+    PromptObserver(engine::StepObserver* routing, std::int64_t layers) : routing_(routing), layers_(layers) {}
     bool wants_whole_steps() const override { return routing_ && routing_->wants_whole_steps(); }
     void routed(int layer, std::int64_t row, std::span<const std::int32_t> experts,
                 std::span<const float> weights) override {
         if (routing_) routing_->routed(layer, row, experts, weights);
     }
-    void layer_done(int, const float*, std::int64_t, std::int64_t) override {
+    void layer_done(int layer, const float*, std::int64_t rows, std::int64_t) override {
         if (interrupt_requested()) fail(ErrorCode::Cancelled, "interrupted");
+        show(std::min(total_, done_ + rows * (layer + 1) / layers_));
     }
 
+    void step_done(std::int64_t held, std::int64_t done, std::int64_t total) {
+        held_ = held;
+        done_ = done;
+        total_ = total;
+        show(done);
+    }
+    /// Tokens that were there already; -1 before the first step.
+    std::int64_t held() const { return held_; }
+
   private:
+    void show(std::int64_t done) {
+        bar_.update(static_cast<std::uint64_t>(done - held_), static_cast<std::uint64_t>(total_ - held_));
+    }
+
     engine::StepObserver* routing_;
+    std::int64_t layers_;
+    ProgressBar bar_{"reading the prompt", ProgressBar::Unit::Tokens};
+    std::int64_t held_ = -1;
+    std::int64_t done_ = 0;
+    std::int64_t total_ = 0;
 };
 
 void check_room(const engine::Engine& engine, std::span<const TokenId> prompt) {
@@ -53,18 +74,15 @@ void check_room(const engine::Engine& engine, std::span<const TokenId> prompt) {
 const float* read_prompt(engine::Engine& engine, engine::Sequence& sequence, const GenerationRequest& request,
                          GenerationStats& stats) {
     const Clock::time_point start = Clock::now();
-    ProgressBar bar("reading the prompt", ProgressBar::Unit::Tokens);
-    InterruptObserver observer(request.observer);
-    std::int64_t first = -1;
+    PromptObserver observer(request.observer, engine.config().layers);
     const auto progress = [&](std::int64_t held, std::int64_t done, std::int64_t total) {
-        first = held;
-        bar.update(static_cast<std::uint64_t>(done - held), static_cast<std::uint64_t>(total - held));
+        observer.step_done(held, done, total);
     };
     try {
         const std::span<const float> logits = engine.extend(sequence, request.prompt, &observer, progress);
         stats.prompt_seconds = seconds_since(start);
-        stats.cached_tokens = first;
-        stats.prompt_tokens = static_cast<std::int64_t>(request.prompt.size()) - first;
+        stats.cached_tokens = observer.held();
+        stats.prompt_tokens = static_cast<std::int64_t>(request.prompt.size()) - observer.held();
         return logits.data();
     } catch (const Error& error) {
         if (error.code() != ErrorCode::Cancelled) throw;
@@ -119,10 +137,20 @@ class Writer {
         GrammarConstraint* constraint = request_.constraint;
         const std::span<const std::uint64_t> allowed =
             constraint ? constraint->mask() : std::span<const std::uint64_t>();
-        const TokenId token = sampler_.sample(logits, allowed);
+        const TokenId token = sample(logits, allowed);
         sampler_.accept(token);
         if (constraint) constraint->accept(token);
         return token;
+    }
+
+    /// Logits that no token can be drawn from are the model file's fault.
+    TokenId sample(std::span<const float> logits, std::span<const std::uint64_t> allowed) {
+        try {
+            return sampler_.sample(logits, allowed);
+        } catch (const Error& error) {
+            if (error.code() != ErrorCode::Internal || all_finite(logits)) throw;
+            refuse_bad_logits(engine_.archive().name());
+        }
     }
 
     bool stop(StopReason reason) {

@@ -88,6 +88,13 @@ GpuChoice share_layers(const GpuFlags& flags, const std::vector<DeviceInfo>& gpu
     return choice;
 }
 
+/// "auto", "all", or a number of layers, of which -1 is llama.cpp's "all" too.
+std::string check_layers(const std::string& text) {
+    const std::optional<int> layers = number<int>(text);
+    if (text == "auto" || text == "all" || (layers && *layers >= -1)) return "";
+    return fmt::format("{} is neither auto, all nor a number of layers", text);
+}
+
 }  // namespace
 
 void add_gpu_flags(CLI::App& command, GpuFlags& flags) {
@@ -96,6 +103,7 @@ void add_gpu_flags(CLI::App& command, GpuFlags& flags) {
         .add_option(
             "--n-gpu-layers,--gpu-layers", flags.layers,
             "-ngl: 0 leaves the GPUs out, anything else runs all layers there; default: where one is found")
+        ->check(check_layers)
         ->group(group);
     command
         .add_option("--device", flags.devices,
@@ -104,6 +112,7 @@ void add_gpu_flags(CLI::App& command, GpuFlags& flags) {
     command
         .add_option("--split-mode", flags.split_mode,
                     "-sm: layer (each GPU runs some of the layers) or none (one GPU runs all)")
+        ->check(CLI::IsMember({"layer", "none"}))
         ->capture_default_str()
         ->group(group);
     command
@@ -137,7 +146,7 @@ GpuChoice choose_gpus(const GpuFlags& flags, const DeviceList& list) {
     if (flags.split_mode != "layer" && flags.split_mode != "none") {
         fail(ErrorCode::Unsupported, "--split-mode {}: supported are layer and none", flags.split_mode);
     }
-    if (flags.layers == "0" || flags.devices == "none") return {};
+    if (number<int>(flags.layers) == 0 || flags.devices == "none") return {};
     if (list.devices.empty() && !flags.devices.empty()) {
         fail(ErrorCode::Unsupported, "--device {}: no GPU can be used: {}", flags.devices, list.note);
     }

@@ -1,6 +1,15 @@
 #include "cli/help_format.h"
 
+#include "cli/flag_values.h"
+
 namespace coterie::cli {
+
+/// Without what the parser writes around the group that is not listed.
+std::string HelpFormat::make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const {
+    std::string text = CLI::Formatter::make_help(app, std::move(name), mode);
+    for (std::size_t at = 0; (at = text.find("\n\n\n", at)) != std::string::npos;) text.erase(at, 1);
+    return text;
+}
 
 std::string HelpFormat::make_option_opts(const CLI::Option* option) const {
     if (option->get_items_expected_max() == 0) return "";
@@ -27,6 +36,7 @@ std::string HelpFormat::make_usage(const CLI::App* app, std::string name) const 
 /// Without the empty line that the parser's groups begin with: one is enough.
 std::string HelpFormat::make_group(std::string group, bool is_positional,
                                    std::vector<const CLI::Option*> options) const {
+    if (group == kHiddenGroup) return "";
     const std::string text = CLI::Formatter::make_group(group, is_positional, options);
     return text.starts_with('\n') ? text.substr(1) : text;
 }

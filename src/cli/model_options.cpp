@@ -13,7 +13,7 @@
 #include "cli/load_mode.h"
 #include "devices/device.h"
 #include "kernels/cpu/self_test.h"
-#include "tokenizer/vocabulary/load_vocabulary.h"
+#include "tokenizer/load_tokenizer.h"
 
 extern "C" {
 extern const std::byte coterie_default_model_begin[];
@@ -22,6 +22,9 @@ extern const std::byte coterie_default_model_end[];
 
 namespace coterie::cli {
 namespace {
+
+constexpr std::int64_t kMostBatch = 1 << 16;
+constexpr std::int64_t kDefaultBatch = 512;
 
 cpu::CacheType cache_type(const std::string& name, const char* flag) {
     if (name == "f32") return cpu::CacheType::F32;
@@ -70,15 +73,41 @@ std::vector<DataType> types_of(const gguf::Archive& archive) {
     return {types.begin(), types.end()};
 }
 
+gguf::Archive built_in_model() {
+    say("coterie: no -m given, using the built-in demo model (a dictionary of 29M parameters)\n");
+    const auto bytes = static_cast<std::size_t>(coterie_default_model_end - coterie_default_model_begin);
+    return gguf::Archive::from_bytes({coterie_default_model_begin, bytes}, "the built-in model");
+}
+
+/// Each is one override or several with commas between them; a text's comma is written "\\,".
+std::vector<gguf::MetadataOverride> parse_overrides(const std::vector<std::string>& flags) {
+    std::vector<gguf::MetadataOverride> overrides;
+    for (const std::string& flag : flags) {
+        std::string one;
+        for (std::size_t i = 0; i <= flag.size(); ++i) {
+            if (i + 1 < flag.size() && flag[i] == '\\' && flag[i + 1] == ',') {
+                one += flag[++i];
+            } else if (i == flag.size() || flag[i] == ',') {
+                overrides.push_back(gguf::parse_metadata_override(one));
+                one.clear();
+            } else {
+                one += flag[i];
+            }
+        }
+    }
+    return overrides;
+}
+
 /// llama.cpp's -fa and how much it says.
 void add_accepted_flags(CLI::App& command, ModelOptions& options) {
     command.add_flag("--flash-attn{on}", options.flash_attention, "always on")
+        ->delimiter(',')
         ->check(CLI::IsMember({"on", "off", "auto", "0", "1"}))
         ->each([](const std::string& value) {
             if (value == "off" || value == "0")
                 log::warn("-fa {}: attention is always computed in this way", value);
         })
-        ->group("");
+        ->group(kHiddenGroup);
     command
         .add_flag_callback(
             "-v,--verbose", [] { log::set_level(log::Level::Debug); }, "say more on standard error")
@@ -96,22 +125,35 @@ void add_accepted_flags(CLI::App& command, ModelOptions& options) {
     command
         .add_flag_callback(
             "--no-mmap", [&options] { options.load_mode = "pin"; }, "--load-mode pin")
-        ->group("");
+        ->group(kHiddenGroup);
     command
         .add_flag_callback(
             "--mmap", [&options] { options.load_mode = "mmap"; }, "--load-mode mmap")
-        ->group("");
+        ->group(kHiddenGroup);
     for (const char* accepted : {"--no-context-shift", "--no-perf"})
-        command.add_flag(std::string(accepted), options.accepted, "as it is anyway")->group("");
+        command.add_flag(std::string(accepted), options.accepted, "as it is anyway")->group(kHiddenGroup);
 }
 
 }  // namespace
+
+std::int64_t ModelOptions::step_tokens() const {
+    if (batch > 0 && ubatch > 0) return std::min(batch, ubatch);
+    const std::int64_t given = std::max(batch, ubatch);
+    return given > 0 ? given : kDefaultBatch;
+}
 
 void add_model_flag(CLI::App& command, ModelOptions& options) {
     command
         .add_option("-m,--model", options.model,
                     "GGUF file, any one of a split model; default: the built-in model")
         ->envname(environment::kModel)
+        ->group("Model");
+    command
+        .add_option(
+            "--override-kv", options.overrides,
+            "KEY=TYPE:VALUE: reads this value of metadata in place of the file's; TYPE is int, float, "
+            "bool or str; several with commas")
+        ->allow_extra_args(false)
         ->group("Model");
 }
 
@@ -126,29 +168,34 @@ void add_model_flags(CLI::App& command, ModelOptions& options) {
         ->envname(environment::kThreads)
         ->check(whole_number(1, 1024))
         ->group("Model");
-    command.add_option("--threads-batch", options.threads, "the same as --threads")->group("");
+    command.add_option("--threads-batch", options.threads, "the same as --threads")->group(kHiddenGroup);
     command
         .add_option("-c,--ctx-size", options.context,
                     "tokens of context; default: 4096, or the model's if less")
         ->envname(environment::kContext)
         ->check(whole_number(0, 1 << 24))
         ->group("Model");
+    command.add_option("-b,--batch-size,--batch", options.batch, "tokens computed in one step at most")
+        ->check(whole_number(1, kMostBatch))
+        ->default_str(std::to_string(kDefaultBatch))
+        ->group("Model");
     command
-        .add_option("-b,--batch-size,--batch,--ubatch-size", options.batch,
-                    "tokens computed in one step at most")
-        ->check(whole_number(1, 1 << 16))
-        ->capture_default_str()
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+        .add_option("--ubatch-size", options.ubatch,
+                    "-ub: the same; where both are given, the lesser one counts")
+        ->check(whole_number(1, kMostBatch))
         ->group("Model");
     command.add_option("--cache-type-k", options.cache_keys, "-ctk: type of cached keys: f32, f16, q8_0")
+        ->check(CLI::IsMember({"f32", "f16", "q8_0"}))
         ->capture_default_str()
         ->group("Model");
     command.add_option("--cache-type-v", options.cache_values, "-ctv: type of cached values: f32, f16, q8_0")
+        ->check(CLI::IsMember({"f32", "f16", "q8_0"}))
         ->capture_default_str()
         ->group("Model");
     command
         .add_option("--cpu-isa", options.instruction_set,
                     "scalar, avx2 or avx512; default: the best there is")
+        ->check(CLI::IsMember({"scalar", "avx2", "avx512"}))
         ->envname(environment::kInstructionSet)
         ->group("Model");
     command
@@ -164,11 +211,11 @@ void add_model_flags(CLI::App& command, ModelOptions& options) {
 }
 
 std::shared_ptr<const gguf::Archive> open_archive(const ModelOptions& options) {
-    if (!options.model.empty()) return std::make_shared<gguf::Archive>(gguf::Archive::open(options.model));
-    say("coterie: no -m given, using the built-in demo model (a dictionary of 29M parameters)\n");
-    const auto bytes = static_cast<std::size_t>(coterie_default_model_end - coterie_default_model_begin);
-    return std::make_shared<gguf::Archive>(
-        gguf::Archive::from_bytes({coterie_default_model_begin, bytes}, "the built-in model"));
+    const std::vector<gguf::MetadataOverride> overrides = parse_overrides(options.overrides);
+    auto archive = std::make_shared<gguf::Archive>(
+        options.model.empty() ? built_in_model() : gguf::Archive::open(options.model));
+    if (!overrides.empty()) archive->override_metadata(overrides);
+    return archive;
 }
 
 models::CacheFormat cache_format(const ModelOptions& options) {
@@ -181,7 +228,7 @@ std::unique_ptr<engine::Engine> load_engine(std::shared_ptr<const gguf::Archive>
     engine::EngineOptions engine_options;
     engine_options.threads = options.threads;
     engine_options.context = options.context;
-    engine_options.batch = options.batch;
+    engine_options.batch = options.step_tokens();
     engine_options.cache = cache_format(options);
     add_offload(*archive, options, engine_options);
     ProgressBar bar("loading", ProgressBar::Unit::Bytes);
@@ -201,8 +248,7 @@ std::unique_ptr<engine::Engine> load_engine(std::shared_ptr<const gguf::Archive>
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const gguf::Archive& archive, const ModelOptions& options) {
-    return std::make_unique<Tokenizer>(load_vocabulary(archive.metadata()),
-                                       TokenizerOptions{.pre_tokenizer = options.pre_tokenizer});
+    return coterie::load_tokenizer(archive.metadata(), {.pre_tokenizer = options.pre_tokenizer});
 }
 
 }  // namespace coterie::cli

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cli/gpu_flags.h"
 #include "cli/offload.h"
@@ -22,19 +23,24 @@ struct ModelOptions {
     std::string model;  ///< empty: the built-in one
     int threads = 0;
     std::int64_t context = 0;
-    std::int64_t batch = 512;
+    std::int64_t batch = 0;   ///< 0: not given
+    std::int64_t ubatch = 0;  ///< 0: not given
     std::string cache_keys = "f16";
     std::string cache_values = "f16";
     std::string instruction_set;
     std::string load_mode = "auto";
     std::string pre_tokenizer;
-    std::string flash_attention;  ///< accepted, and always on
-    bool accepted = false;        ///< target of llama.cpp's flags that say what holds anyway
+    std::vector<std::string> overrides;  ///< --override-kv KEY=TYPE:VALUE
+    std::string flash_attention;         ///< accepted, and always on
+    bool accepted = false;               ///< target of llama.cpp's flags that say what holds anyway
     GpuFlags gpu;
     OffloadFlags offload;  ///< no devices unless a command takes their flags
+
+    /// Tokens computed in one step at most: the lesser of -b and -ub where both are given, else 512.
+    std::int64_t step_tokens() const;
 };
 
-/// Adds -m alone: for commands that only look at the file.
+/// Adds -m and what replaces metadata of its file: for commands that only look at the file.
 void add_model_flag(CLI::App& command, ModelOptions& options);
 /// Adds what changes how the file's tokenizer is read.
 void add_tokenizer_flags(CLI::App& command, ModelOptions& options);

@@ -92,6 +92,13 @@ std::string describe_prefetch(const expert_cache::PrefetchJudge& judge) {
         100 * judge.share_on());
 }
 
+/// Throws for values that cannot be, also where no GPU would ask for them.
+void check_placement_flags(const PlacementFlags& flags) {
+    const std::vector<expert_cache::DeviceFacts> devices(flags.vram.size());
+    static_cast<void>(placement_request(flags, devices, 0));
+    static_cast<void>(plan::fixed_window(flags.window));
+}
+
 constexpr std::int64_t kGpuWindow = 2048;
 
 /// Runs the model on GPUs, if some are wanted and the model can.
@@ -189,6 +196,7 @@ void add_offload_flags(CLI::App& command, OffloadFlags& flags) {
 
 void add_offload(const gguf::Archive& archive, const ModelOptions& options, engine::EngineOptions& engine) {
     const OffloadFlags& flags = options.offload;
+    check_placement_flags(flags.placement);
     engine::OffloadOptions& offload = engine.offload;
     offload.prefetch = expert_cache::parse_prefetch(flags.prefetch);
     const expert_cache::PolicyKind& policy = expert_cache::find_policy(flags.policy);

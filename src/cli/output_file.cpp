@@ -6,13 +6,15 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "base/byte_size_text.h"
 #include "base/error.h"
 
 namespace coterie::cli {
 
 namespace fs = std::filesystem;
 
-OutputFile::OutputFile(std::string path) : path_(std::move(path)), file_(stdout) {
+OutputFile::OutputFile(std::string path, std::uint64_t wanted)
+    : path_(std::move(path)), file_(stdout), wanted_(wanted) {
     if (path_ == "-") return;
     std::error_code ignored;
     const fs::file_status status = fs::status(path_, ignored);
@@ -35,7 +37,9 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::write(std::span<const std::byte> bytes) {
-    if (std::fwrite(bytes.data(), 1, bytes.size(), file_) != bytes.size()) refuse("written");
+    const std::size_t count = std::fwrite(bytes.data(), 1, bytes.size(), file_);
+    written_ += count;
+    if (count != bytes.size()) refuse("written");
 }
 
 void OutputFile::commit() {
@@ -48,8 +52,10 @@ void OutputFile::commit() {
 
 void OutputFile::refuse(const char* what) const {
     const int error = errno;
-    fail(ErrorCode::Io, "{}: cannot be {}: {}", path_ == "-" ? "standard output" : path_, what,
-         std::strerror(error));
+    const std::string name = path_ == "-" ? "standard output" : path_;
+    const std::string all = wanted_ > 0 ? fmt::format(" of {}", byte_size_text(wanted_)) : "";
+    fail(ErrorCode::Io, "{}: cannot be {}: {}; {}{} were written", name, what, std::strerror(error),
+         byte_size_text(written_), all);
 }
 
 }  // namespace coterie::cli

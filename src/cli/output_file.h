@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstdio>
 #include <optional>
 #include <span>
@@ -16,8 +17,9 @@ namespace coterie::cli {
 /// written as it comes, and so do devices and pipes.
 class OutputFile {
   public:
-    /// Throws Io naming the path.
-    explicit OutputFile(std::string path);
+    /// `wanted`: bytes of the whole, for messages; 0: not known. Throws Io naming the path, and how much was
+    /// written.
+    explicit OutputFile(std::string path, std::uint64_t wanted = 0);
     ~OutputFile();
     OutputFile(const OutputFile&) = delete;
     OutputFile& operator=(const OutputFile&) = delete;
@@ -35,6 +37,8 @@ class OutputFile {
     std::string temporary_;  ///< empty for what gets all at once, and when committed
     std::optional<TemporaryPath> removal_;
     std::FILE* file_;
+    std::uint64_t wanted_;
+    std::uint64_t written_ = 0;
 };
 
 }  // namespace coterie::cli

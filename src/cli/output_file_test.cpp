@@ -77,6 +77,18 @@ TEST_F(OutputFileTest, WritesToDevicesAndPipesAndReplacesNone) {
     EXPECT_EQ(files(), 1);
 }
 
+TEST_F(OutputFileTest, SaysHowMuchOfItFitted) {
+    OutputFile file("/dev/full", 3'000'000);
+    file.write(std::string(300, 'x'));  // stays in the buffer
+    try {
+        file.commit();
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_STREQ(error.what(),
+                     "/dev/full: cannot be written: No space left on device; 300 B of 2.86 MiB were written");
+    }
+}
+
 TEST_F(OutputFileTest, NamesAPathThatCannotBeWritten) {
     try {
         OutputFile file("/nowhere/out");

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "cli/bad_logits.h"
 
 namespace coterie::cli {
 namespace {
@@ -81,11 +82,7 @@ PerplexityResult measure_perplexity(engine::Engine& engine, std::span<const Toke
     if (sums.count == 0) {
         fail(ErrorCode::InvalidArgument, "the text has {} tokens: too few to predict any", text.size());
     }
-    if (!std::isfinite(sums.sum)) {
-        fail(ErrorCode::InvalidFile,
-             "{}: the logits hold NaN or infinity; 'coterie inspect --check' looks through the weights",
-             engine.archive().name());
-    }
+    if (!std::isfinite(sums.sum)) refuse_bad_logits(engine.archive().name());
     return summarise(text.size(), sums);
 }
 

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include "base/error.h"
@@ -66,6 +67,15 @@ expert_cache::RamContent ram_content(const std::string& value) {
     fail(ErrorCode::InvalidArgument, "--residency {}: give auto, inclusive or exclusive", value);
 }
 
+std::string refuse_override_tensor(const std::string& patterns) {
+    fail(ErrorCode::InvalidArgument,
+         "--override-tensor {}: there are no places for single tensors; --cpu-moe keeps all experts on the "
+         "CPU and --n-cpu-moe "
+         "N "
+         "those of the first N layers, and without them GPUs hold the experts that are used most",
+         patterns);
+}
+
 }  // namespace
 
 void add_placement_flags(CLI::App& command, PlacementFlags& flags) {
@@ -86,6 +96,9 @@ void add_placement_flags(CLI::App& command, PlacementFlags& flags) {
         ->check(whole_number(0, 1 << 20))
         ->capture_default_str()
         ->group(group);
+    command.add_option("--override-tensor", flags.override_tensor, "-ot: see --cpu-moe")
+        ->check(refuse_override_tensor)
+        ->group(kHiddenGroup);
     command
         .add_option(
             "--cache-profile", flags.profile,

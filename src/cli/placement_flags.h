@@ -19,8 +19,9 @@ struct PlacementFlags {
     std::string expert_cache = "auto";
     bool cpu_moe = false;
     std::int64_t n_cpu_moe = 0;
-    std::string profile;   ///< file; empty: none
-    std::string fake_gpu;  ///< empty: none
+    std::string override_tensor;  ///< llama.cpp's -ot: refused
+    std::string profile;          ///< file; empty: none
+    std::string fake_gpu;         ///< empty: none
     std::string residency = "auto";
     std::string window = "auto";  ///< tokens of a prompt's window, or "auto"
 };

@@ -48,8 +48,8 @@ void add_sampling_flags(CLI::App& command, SamplingFlags& flags) {
     add("--top-k", o.top_k, "0: off");
     add("--top-p", o.top_p, "1: off");
     add("--min-p", o.min_p, "0: off");
-    add("--typical", o.typical_p, "1: off");
-    add("--top-nsigma", o.top_n_sigma, "-1: off");
+    add("--typical,--typical-p", o.typical_p, "1: off");
+    add("--top-nsigma,--top-n-sigma", o.top_n_sigma, "-1: off");
     add("--xtc-probability", o.xtc_probability, "0: off");
     add("--xtc-threshold", o.xtc_threshold, "above 0.5: off");
     add("--repeat-last-n", o.repeat_last_n, "tokens that penalties look at; 0: off, -1: all");

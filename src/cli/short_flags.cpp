@@ -13,13 +13,30 @@ struct ShortFlag {
 };
 
 constexpr ShortFlag kShortFlags[] = {
-    {"-cb", "--cont-batching"},  {"-lv", "--log-verbosity"},    {"-cmoe", "--cpu-moe"},
-    {"-ncmoe", "--n-cpu-moe"},   {"-cnv", "--conversation"},    {"-no-cnv", "--no-conversation"},
-    {"-ctk", "--cache-type-k"},  {"-ctv", "--cache-type-v"},    {"-dev", "--device"},
-    {"-fa", "--flash-attn"},     {"-jf", "--json-schema-file"}, {"-mg", "--main-gpu"},
-    {"-ngl", "--n-gpu-layers"},  {"-np", "--parallel"},         {"-sm", "--split-mode"},
-    {"-sys", "--system-prompt"}, {"-st", "--single-turn"},      {"-co", "--color"},
-    {"-tb", "--threads-batch"},  {"-to", "--timeout"},          {"-ts", "--tensor-split"},
+    {"-cb", "--cont-batching"},
+    {"-lv", "--log-verbosity"},
+    {"-cmoe", "--cpu-moe"},
+    {"-ncmoe", "--n-cpu-moe"},
+    {"-cnv", "--conversation"},
+    {"-no-cnv", "--no-conversation"},
+    {"-ctk", "--cache-type-k"},
+    {"-ctv", "--cache-type-v"},
+    {"-dev", "--device"},
+    {"-fa", "--flash-attn"},
+    {"-jf", "--json-schema-file"},
+    {"-mg", "--main-gpu"},
+    {"-ngl", "--n-gpu-layers"},
+    {"-np", "--parallel"},
+    {"-ot", "--override-tensor"},
+    {"-pg", "--pg"},
+    {"-sm", "--split-mode"},
+    {"-sys", "--system-prompt"},
+    {"-sysf", "--system-prompt-file"},
+    {"-st", "--single-turn"},
+    {"-co", "--color"},
+    {"-tb", "--threads-batch"},
+    {"-to", "--timeout"},
+    {"-ts", "--tensor-split"},
     {"-ub", "--ubatch-size"},
 };
 
@@ -30,12 +47,24 @@ void replace_underscores(std::string& argument) {
     std::replace(argument.begin(), argument.begin() + static_cast<std::ptrdiff_t>(end), '_', '-');
 }
 
+/// "on", "off", "auto", "0", "1", or several with commas.
+bool is_flash_attention(std::string_view text) {
+    constexpr std::string_view kValues = ",on,off,auto,0,1,";
+    while (true) {
+        const std::size_t comma = std::min(text.find(','), text.size());
+        const std::string value = "," + std::string(text.substr(0, comma)) + ",";
+        if (value.size() == 2 || kValues.find(value) == std::string_view::npos) return false;
+        if (comma == text.size()) return true;
+        text.remove_prefix(comma + 1);
+    }
+}
+
 /// "-fa on" says in two words what "-fa" says in one; the next word may be a prompt too.
 void join_flash_attention(std::vector<std::string>& arguments) {
     for (std::size_t i = 0; i + 1 < arguments.size(); ++i) {
         if (arguments[i] != "--flash-attn") continue;
         const std::string& next = arguments[i + 1];
-        if (next != "on" && next != "off" && next != "auto" && next != "0" && next != "1") continue;
+        if (!is_flash_attention(next)) continue;
         arguments[i] += "=" + next;
         arguments.erase(arguments.begin() + static_cast<std::ptrdiff_t>(i) + 1);
     }

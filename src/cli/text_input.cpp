@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "base/error.h"
+#include "tokenizer/utf8.h"
 
 namespace coterie::cli {
 namespace {
@@ -39,7 +40,7 @@ char simple_escape(char c) {
 
 }  // namespace
 
-std::string read_text_file(const std::string& path) {
+std::string read_whole_file(const std::string& path) {
     if (path == "-") return {std::istreambuf_iterator<char>(std::cin), {}};
     if (!std::filesystem::exists(path)) fail(ErrorCode::NotFound, "{}: no such file", path);
     if (std::filesystem::is_directory(path)) {
@@ -52,6 +53,19 @@ std::string read_text_file(const std::string& path) {
     } catch (const std::ios_base::failure&) {
         fail(ErrorCode::Io, "{}: cannot be read to its end", path);
     }
+}
+
+std::string read_text_file(const std::string& path) {
+    std::string text = read_whole_file(path);
+    for (std::size_t at = 0; at < text.size();) {
+        const Utf8Step step = utf8_step(text, at);
+        if (step.kind != Utf8Step::Kind::Character || text[at] == '\0') {
+            fail(ErrorCode::InvalidFile, "{}: byte {} is {:#04x}, which is no UTF-8 text; give a text file",
+                 path == "-" ? "standard input" : path, at, static_cast<unsigned char>(text[at]));
+        }
+        at += step.bytes;
+    }
+    return text;
 }
 
 std::string process_escapes(std::string_view text) {

@@ -25,7 +25,29 @@ TEST(TextInputTest, ReadsFilesByteByByte) {
     const auto path = std::filesystem::temp_directory_path() / "coterie_text_input_test";
     const std::string bytes("a\0b\r\n\xff", 6);
     std::ofstream(path, std::ios::binary) << bytes;
-    EXPECT_EQ(read_text_file(path.string()), bytes);
+    EXPECT_EQ(read_whole_file(path.string()), bytes);
+    std::filesystem::remove(path);
+}
+
+TEST(TextInputTest, TextsAreUtf8) {
+    const auto path = std::filesystem::temp_directory_path() / "coterie_text_input_test";
+    const auto refusal = [&](const std::string& bytes) -> std::string {
+        std::ofstream(path, std::ios::binary) << bytes;
+        try {
+            EXPECT_EQ(read_text_file(path.string()), bytes);
+            return "";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), ErrorCode::InvalidFile);
+            return error.what();
+        }
+    };
+    for (const char* text : {"", "plain\r\n\t", "\xEF\xBB\xBF\xC3\xA4\xF0\x9F\x98\x80"})
+        EXPECT_EQ(refusal(text), "");
+    const std::string name = path.string();
+    EXPECT_TRUE(refusal("ab\xC3").starts_with(name + ": byte 2 is 0xc3, ")) << "cut";
+    EXPECT_TRUE(refusal("\xC3\xA4\xFFz").starts_with(name + ": byte 2 is 0xff, "));
+    EXPECT_TRUE(refusal("\xED\xA0\x80").starts_with(name + ": byte 0 is 0xed, ")) << "half of a pair";
+    EXPECT_TRUE(refusal(std::string("a\0b\xFF", 4)).starts_with(name + ": byte 1 is 0x00, "));
     std::filesystem::remove(path);
 }
 

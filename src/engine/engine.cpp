@@ -280,6 +280,7 @@ std::span<const float> Engine::extend(Sequence& sequence, std::span<const TokenI
     const std::int64_t most =
         observer != nullptr && observer->wants_whole_steps() ? window() : longest_step();
     const std::int64_t step_tokens = std::min(compute_->prompt_step(total - first, options_), most);
+    progress(first, first, total);
     for (std::int64_t done = first; done < total; done = sequence.length()) {
         std::int64_t count = std::min(step_tokens, total - done);
         if (count < total - done && done + count >= (done / grid + 1) * grid) count -= (done + count) % grid;

@@ -141,7 +141,7 @@ class Engine {
     /// unchanged.
     void step(std::span<const Slice> slices, LogitsConsumer consumer, StepObserver* observer = nullptr);
 
-    /// Told after each step of `extend`: tokens held before it, held now, and wanted.
+    /// Told before the first step of `extend` and after each: tokens held before it, held now, and wanted.
     using ExtendProgress = FunctionRef<void(std::int64_t held, std::int64_t done, std::int64_t total)>;
 
     /// Makes the sequence hold exactly `tokens`, computing only what it does not hold yet (at least the last

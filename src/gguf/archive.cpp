@@ -67,6 +67,12 @@ Archive Archive::from_bytes(std::span<const std::byte> bytes, std::string name) 
     return {std::move(name), std::move(files), std::move(directory), std::move(tensors)};
 }
 
+void Archive::override_metadata(std::vector<MetadataOverride> overrides) {
+    COTERIE_CHECK(overrides_.empty());
+    overrides_ = std::move(overrides);
+    metadata_ = gguf::override_metadata(metadata_, overrides_);
+}
+
 std::uint64_t Archive::total_bytes() const {
     return std::accumulate(files_.begin(), files_.end(), std::uint64_t{0},
                            [](std::uint64_t sum, const File& file) { return sum + file.bytes().size(); });

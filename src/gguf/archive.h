@@ -10,6 +10,7 @@
 
 #include "base/function_ref.h"
 #include "gguf/file.h"
+#include "gguf/metadata_override.h"
 #include "gguf/name_index.h"
 #include "gguf/reader.h"
 
@@ -39,6 +40,11 @@ class Archive {
     std::uint64_t alignment() const { return alignment_; }
     const Metadata& metadata() const { return metadata_; }  ///< of the first file
 
+    /// Lets values stand for the file's from now on; see gguf/metadata_override.h for what is refused. Views
+    /// of metadata from before stay valid. At most once.
+    void override_metadata(std::vector<MetadataOverride> overrides);
+    std::span<const MetadataOverride> overrides() const { return overrides_; }
+
     std::span<const Tensor> tensors() const { return tensors_; }  ///< in the order of the files
 
     /// Null where there is none.
@@ -60,6 +66,7 @@ class Archive {
     std::vector<File> files_;
     std::uint32_t version_;
     std::uint64_t alignment_;
+    std::vector<MetadataOverride> overrides_;  ///< fixed once the metadata borrows them
     Metadata metadata_;
     std::vector<Tensor> tensors_;
     NameIndex index_;

@@ -24,6 +24,10 @@ std::uint64_t hash(const Tensor& tensor, std::uint64_t seed) {
 std::uint64_t content_hash(const Archive& archive) {
     std::uint64_t result = archive.tensors().size();
     for (const Tensor& tensor : archive.tensors()) result = hash(tensor, result);
+    for (const MetadataOverride& override : archive.overrides()) {
+        result = hash(std::as_bytes(std::span(override.key)), result);
+        result = hash(override.bytes, result);
+    }
     return result;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 #include <utility>
 
+#include "base/byte_size_text.h"
 #include "base/error.h"
 #include "base/temporary_path.h"
 
@@ -17,10 +18,11 @@ namespace {
 /// A file under a temporary name beside its target, removed unless it was given its name.
 class PendingFile {
   public:
-    explicit PendingFile(const std::filesystem::path& target)
+    PendingFile(const std::filesystem::path& target, std::uint64_t bytes)
         : target_(target.string()),
           temporary_(target_ + ".tmp-" + std::to_string(::getpid())),
-          removal_(temporary_) {
+          removal_(temporary_),
+          wanted_(bytes) {
         file_.reset(std::fopen(temporary_.c_str(), "wbx"));  // x: never into a file that exists
         if (!file_) fail_system("create");
     }
@@ -32,15 +34,18 @@ class PendingFile {
 
     /// Takes the space now, so that a full disk shows before hours of writing. Best effort: not every file
     /// system can.
-    void reserve(std::uint64_t bytes) {
-        if (::fallocate(::fileno(file_.get()), 0, 0, static_cast<off_t>(bytes)) != 0 && errno == ENOSPC) {
-            fail(ErrorCode::Io, "{}: {} bytes do not fit on this disk; free some space or write elsewhere",
-                 target_, bytes);
+    void reserve() {
+        if (::fallocate(::fileno(file_.get()), 0, 0, static_cast<off_t>(wanted_)) != 0 && errno == ENOSPC) {
+            fail(ErrorCode::Io,
+                 "{}: the file takes {}, which this disk has not free; free some or write elsewhere", target_,
+                 byte_size_text(wanted_));
         }
     }
 
     void write(std::span<const std::byte> bytes) {
-        if (std::fwrite(bytes.data(), 1, bytes.size(), file_.get()) != bytes.size()) fail_system("write");
+        const std::size_t count = std::fwrite(bytes.data(), 1, bytes.size(), file_.get());
+        written_ += count;
+        if (count != bytes.size()) fail_system("write");
     }
 
     void commit(Overwrite overwrite) {
@@ -66,12 +71,16 @@ class PendingFile {
     }
 
     [[noreturn]] void fail_system(const char* action) const {
-        fail(ErrorCode::Io, "{}: cannot {} the file: {}", target_, action, std::strerror(errno));
+        const int error = errno;
+        fail(ErrorCode::Io, "{}: cannot {} the file: {}; {} of {} were written", target_, action,
+             std::strerror(error), byte_size_text(written_), byte_size_text(wanted_));
     }
 
     std::string target_;
     std::string temporary_;
     TemporaryPath removal_;
+    std::uint64_t wanted_;       ///< bytes of the whole file
+    std::uint64_t written_ = 0;  ///< of them
     std::unique_ptr<std::FILE, Close> file_;
 };
 
@@ -114,8 +123,8 @@ void write_file(const std::filesystem::path& path, const Header& header, Overwri
                 TensorSource source) {
     if (overwrite == Overwrite::No) refuse_existing(path);
     refuse_special(path);
-    PendingFile file(path);
-    file.reserve(header.file_bytes());
+    PendingFile file(path, header.file_bytes());
+    file.reserve();
     stream(
         header, [&](std::span<const std::byte> bytes) { file.write(bytes); }, source);
     file.commit(overwrite);

@@ -1,6 +1,7 @@
 #include "models/config_reader.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/error.h"
 
@@ -52,6 +53,23 @@ std::int64_t ConfigReader::count(std::string_view key, std::int64_t fallback) co
     return checked(key, metadata_->integer(full(key), fallback), 0);
 }
 
+double ConfigReader::positive(std::string_view key) const {
+    const double value = metadata_->number(full(key));
+    const auto used = static_cast<float>(value);
+    if (!(used > 0.0f) || !std::isfinite(used))
+        refuse(key, fmt::format("is {}; it must be above 0 and a number of 32 bits", value));
+    return value;
+}
+
+double ConfigReader::positive(std::string_view key, double fallback) const {
+    return has(key) ? positive(key) : fallback;
+}
+
+double ConfigReader::positive_or_zero(std::string_view key, double fallback) const {
+    if (!has(key)) return fallback;
+    return metadata_->number(full(key)) == 0.0 ? 0.0 : positive(key);
+}
+
 std::int64_t ConfigReader::uniform_size(std::string_view key, std::int64_t layers) const {
     const std::vector<std::int64_t> values =
         metadata_->integers_per_layer(full(key), static_cast<std::size_t>(layers));
@@ -73,7 +91,7 @@ ModelConfig ConfigReader::common() const {
     if (config.layers < 1) refuse("nextn_predict_layers", "leaves no layer of block_count");
     config.embedding = size("embedding_length");
     config.context = size("context_length");
-    config.epsilon = static_cast<float>(number("attention.layer_norm_rms_epsilon"));
+    config.epsilon = static_cast<float>(positive("attention.layer_norm_rms_epsilon"));
     config.experts = count("expert_count", 0);
     config.experts_used = count("expert_used_count", 0);
     if (config.experts > 0 && config.experts_used > config.experts) {
@@ -98,7 +116,7 @@ cpu::Routing ConfigReader::routing(const RoutingDefaults& defaults) const {
         refuse("expert_group_used_count", "leaves fewer experts than expert_used_count");
     }
     routing.normalise = boolean("expert_weights_norm", defaults.normalise);
-    const double scale = number("expert_weights_scale", 0.0);
+    const double scale = positive_or_zero("expert_weights_scale", 0.0);
     routing.scale = scale == 0.0 ? 1.0f : static_cast<float>(scale);
     return routing;
 }

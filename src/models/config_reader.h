@@ -25,10 +25,11 @@ class ConfigReader {
     std::int64_t size(std::string_view key, std::int64_t fallback) const;
     /// A count in [0, 2^31), `fallback` where the key is missing.
     std::int64_t count(std::string_view key, std::int64_t fallback) const;
-    double number(std::string_view key, double fallback) const {
-        return metadata_->number(full(key), fallback);
-    }
-    double number(std::string_view key) const { return metadata_->number(full(key)); }
+    /// A number above 0, in binary32 too: a base, a scale, a divisor.
+    double positive(std::string_view key) const;
+    double positive(std::string_view key, double fallback) const;
+    /// A number that may be 0 where that stands for none, and is not below.
+    double positive_or_zero(std::string_view key, double fallback) const;
     bool boolean(std::string_view key, bool fallback) const {
         return metadata_->boolean(full(key), fallback);
     }

@@ -39,12 +39,17 @@ std::shared_ptr<const Rope> DecoderBuilder::rope(RopeStyle style) {
         config_.refuse("rope.dimension_count",
                        fmt::format("is {}; it must be even and at most {}", dimensions, width));
     }
-    const RopeScaling scaling = read_rope_scaling(config_.metadata(), config_.architecture());
+    const RopeScaling scaling = read_rope_scaling(config_);
     const Vector factors = tensors_.optional_vector("rope_freqs.weight", dimensions / 2);
+    for (const float factor : factors) {
+        if (factor > 0.0f && std::isfinite(factor)) continue;
+        fail(ErrorCode::InvalidFile, "{}: tensor 'rope_freqs.weight' holds {}; all of it must be above 0",
+             config_.metadata().file(), factor);
+    }
     auto rope = std::make_shared<Rope>();
     rope->style = style;
     rope->frequencies =
-        rope_frequencies(dimensions, config_.number("rope.freq_base", 10000.0), scaling, factors);
+        rope_frequencies(dimensions, config_.positive("rope.freq_base", 10000.0), scaling, factors);
     rope->magnitude = rope_magnitude(scaling);
     return rope;
 }
@@ -81,7 +86,7 @@ std::unique_ptr<Mixer> DecoderBuilder::gqa(std::int64_t layer, const GqaTraits& 
         weights.key_norm = bind_norm("attn_k_norm", per_head ? key_width : key_rows);
     }
     if (traits.sinks) weights.sinks = tensors_.vector(name("attn_sinks.weight"), heads);
-    const double scale = config_.number("attention.scale", 0.0);
+    const double scale = config_.positive_or_zero("attention.scale", 0.0);
     const Gqa::Shape shape{
         .heads = heads,
         .kv_heads = kv_heads,

@@ -1,5 +1,6 @@
 #include "synth/disk_space.h"
 
+#include "base/byte_size_text.h"
 #include "base/error.h"
 
 namespace coterie::synth {
@@ -12,12 +13,9 @@ void check_disk_space(const std::filesystem::path& path, std::uint64_t needed) {
         fail(ErrorCode::NotFound, "{}: the folder cannot be written: {}", folder.string(), error.message());
     }
     if (space.available >= needed) return;
-    constexpr double kGb = 1e9;
     fail(ErrorCode::Io,
-         "{}: the file takes {:.1f} GB and {} has {:.1f} GB free; take fewer --layers, a smaller --quant or "
-         "another disk",
-         path.string(), static_cast<double>(needed) / kGb, folder.string(),
-         static_cast<double>(space.available) / kGb);
+         "{}: the file takes {} and {} has {} free; take fewer --layers, a smaller --quant or another disk",
+         path.string(), byte_size_text(needed), folder.string(), byte_size_text(space.available));
 }
 
 }  // namespace coterie::synth

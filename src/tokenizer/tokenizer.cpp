@@ -58,6 +58,10 @@ Tokenizer::~Tokenizer() = default;
 
 void Tokenizer::make_byte_level_bpe(const TokenizerOptions& options) {
     const std::string& name = options.pre_tokenizer.empty() ? vocabulary_.data().pre : options.pre_tokenizer;
+    if (!options.pre_tokenizer.empty() && !find_pre_tokenizer_family(name)) {
+        fail(ErrorCode::InvalidArgument, "--pre-tokenizer {}: unknown; known are {}", name,
+             known_pre_tokenizer_names());
+    }
     const PreTokenizerFamily& family = family_or_fail(name);
     encoder_ = std::make_unique<ByteLevelBpe>(vocabulary_, family);
     settle_ends(family.adds_bos);

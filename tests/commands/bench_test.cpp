@@ -95,6 +95,50 @@ TEST(BenchTest, SaysWhatDevicesMoved) {
     }
 }
 
+TEST(BenchTest, MeasuresEveryCombinationOfTheValuesGiven) {
+    const auto results = nlohmann::json::parse(
+        output_of(bench("json", {"-p", "0", "-n", "2", "-pg", "6,2", "-d", "0,4", "-r", "1", "-t", "1,2",
+                                 "-b", "8", "-ub", "3,4", "-ctk", "f16,q8_0"})));
+    ASSERT_EQ(results.size(), 2u * 2 * 2 * 4);
+    std::size_t i = 0;
+    for (const int batch : {3, 4}) {
+        for (const char* keys : {"f16", "q8_0"}) {
+            for (const int threads : {1, 2}) {
+                for (const int depth : {0, 4}) {
+                    for (const int prompt : {0, 6}) {
+                        const auto& result = results[i++];
+                        EXPECT_EQ(result.at("n_batch"), batch);
+                        EXPECT_EQ(result.at("type_k"), keys);
+                        EXPECT_EQ(result.at("n_threads"), threads);
+                        EXPECT_EQ(result.at("n_depth"), depth);
+                        EXPECT_EQ(result.at("n_prompt"), prompt);
+                        EXPECT_EQ(result.at("n_gen"), 2);
+                        EXPECT_EQ(result.at("n_evaluated"), prompt + 2);
+                    }
+                }
+            }
+        }
+    }
+    // 8 tokens are 8 tokens, however they are cut; with other keys they are not the same.
+    const auto checksum = [&](std::size_t at) { return results[at].at("logits_checksum"); };
+    EXPECT_EQ(checksum(1), checksum(5)) << "threads";
+    EXPECT_EQ(checksum(1), checksum(17)) << "batch";
+    EXPECT_NE(checksum(1), checksum(9)) << "type of keys";
+}
+
+TEST(BenchTest, SeveralModelsAreMeasuredOneAfterTheOther) {
+    const auto results = nlohmann::json::parse(
+        output_of({"bench", "-m", kModel, "-m", kModel, "-p", "0", "-n", "1", "-r", "1", "-o", "json"}));
+    EXPECT_EQ(results.size(), 2u);
+}
+
+TEST(BenchTest, RefusesValuesOfListsThatCannotBe) {
+    expect_error(bench("md", {"-t", "1,two"}), 2, {"--threads", "two"});
+    expect_error(bench("md", {"-ctk", "f16,q9"}), 2, {"--cache-type-k", "q9"});
+    for (const char* pair : {"512", "512,", "512,0", ",4", "a,4", "5,4,3", "1,99999999"})
+        expect_error(bench("md", {"-pg", pair}), 2, {std::string("-pg ") + pair, "512,128"});
+}
+
 TEST(BenchTest, MarkdownIsATable) {
     Program program({"-m", kModel, "-p", "4", "-n", "2", "-r", "1"}, {.name = "llama-bench"});
     const Outcome outcome = program.finish();

@@ -1,5 +1,7 @@
+#include <cctype>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sstream>
 #include <string>
 
 #include "program.h"
@@ -24,7 +26,7 @@ TEST(ErrorsTest, NamesTheUnknownFlagWhateverStandsBesideIt) {
 }
 
 TEST(ErrorsTest, TakesNoUnknownWordOfOneDashForALetterWithAValue) {
-    for (const char* word : {"-hf", "-ngll", "-mli", "-md", "-pg"}) {
+    for (const char* word : {"-hf", "-ngll", "-mli", "-md", "-pgg"}) {
         expect_error({"run", word, "x"}, 2, {"unknown flag '" + std::string(word) + "'"});
     }
     expect_error({"run", "-ngll", "5"}, 2, {"did you mean '-ngl'?"});
@@ -100,15 +102,135 @@ TEST(ErrorsTest, NamesTheFlagOfABadValue) {
     expect_error({"run", "-m", kModel, "--top-p", "7", "Hello"}, 2, {"top", "7"});
     expect_error({"run", "-t", "0", "Hello"}, 2, {"--threads", "from 1 to 1024"});
     expect_error({"run", "-p"}, 2, {"--prompt needs a value"});
-    expect_error({"run", "-m", kModel, "-ctk", "q9", "Hello"}, 2, {"-ctk", "q9", "q8_0"});
+    expect_error({"run", "-m", kModel, "-ctk", "q9", "Hello"}, 2, {"--cache-type-k", "q9", "q8_0"});
     expect_error({"run", "-m", kModel, "-l", "x", "Hello"}, 2, {"--logit-bias", "x"});
     expect_error({"run", "-m", kModel, "--samplers", "top_k;magic", "Hello"}, 2, {"magic"});
-    expect_error({"run", "-m", kModel, "--cpu-isa", "avx9", "Hello"}, 3, {"--cpu-isa", "avx9", "avx2"});
+    expect_error({"run", "-m", kModel, "--cpu-isa", "avx9", "Hello"}, 2, {"--cpu-isa", "avx9", "avx2"});
     expect_error({"run", "-m", kModel, "--load-mode", "fast", "Hello"}, 2, {"--load-mode", "fast", "dio"});
     expect_error({"bench", "-o", "xml"}, 2, {"--output", "xml"});
     expect_error({"bench", "-p", "0", "-n", "0"}, 2, {"nothing to measure"});
     expect_error({"logits", "--tokens", "1,two"}, 2, {"--tokens"});
     expect_error({"logits"}, 2, {"--tokens"});
+}
+
+struct BadValue {
+    std::vector<std::string> command;
+    const char* flag;
+    const char* value;
+    const char* names;  ///< what the line holds besides the value
+};
+
+/// Whatever a flag cannot have is a fault of the command line, wherever it is found.
+TEST(ErrorsTest, EveryBadValueEndsWithTheStatusOfFlags) {
+    const std::vector<std::string> run_it{"run", "-m", kModel, "-n", "1", "Hello"};
+    const std::vector<std::string> bench_it{"bench", "-m", kModel, "-p", "0", "-n", "1", "-r", "1"};
+    const std::vector<std::string> serve_it{"serve", "-m", kModel, "--port", "0"};
+    const std::vector<std::string> synth_it{"synth", "tiny-olmoe", "--plan"};
+    const BadValue cases[] = {
+        {run_it, "-n", "-7", "--n-predict"},
+        {run_it, "-s", "x", "--seed"},
+        {run_it, "-c", "-1", "--ctx-size"},
+        {run_it, "-c", "99999999999", "--ctx-size"},
+        {run_it, "-t", "1025", "--threads"},
+        {run_it, "-tb", "x", "--threads-batch"},
+        {run_it, "-b", "0", "--batch-size"},
+        {run_it, "-ub", "0", "--ubatch-size"},
+        {run_it, "-ctv", "q4_0", "--cache-type-v"},
+        {run_it, "-fa=maybe", "", "--flash-attn"},
+        {run_it, "--pre-tokenizer", "bogus", "--pre-tokenizer"},
+        {run_it, "--chat-template", "{{ x", "--chat-template"},
+        {run_it, "--chat-template", "nosuch", "--chat-template"},
+        {run_it, "-ngl", "many", "--n-gpu-layers"},
+        {run_it, "-sm", "row", "--split-mode"},
+        {run_it, "-mg", "-1", "--main-gpu"},
+        {run_it, "-lv", "x", "--log-verbosity"},
+        {run_it, "--ram", "1X", "--ram"},
+        {run_it, "--vram", "4G,none", "--vram"},
+        {run_it, "--expert-cache", "some", "--expert-cache"},
+        {run_it, "--residency", "both", "--residency"},
+        {run_it, "--window", "0", "--window"},
+        {run_it, "--fake-gpu", "4Q", "4Q"},
+        {run_it, "-ncmoe", "x", "--n-cpu-moe"},
+        {run_it, "-ot", "exps=CPU", "--cpu-moe"},
+        {run_it, "--override-kv", "a=u8:1", "--override-kv"},
+        {run_it, "--override-kv", "general.architecture=int:1", "general.architecture"},
+        {run_it, "--prefetch", "always", "--prefetch"},
+        {run_it, "--cache-policy", "best", "best"},
+        {run_it, "--spec-type", "oracle", "--spec-type"},
+        {run_it, "--spec-draft-n-max", "99", "--spec-draft-n-max"},
+        {run_it, "--mirostat", "7", "mirostat"},
+        {run_it, "--top-k", "-5", "top_k"},
+        {run_it, "--top-n-sigma", "x", "--top-nsigma"},
+        {run_it, "--typical-p", "2", "typical"},
+        {run_it, "--grammar", "root ::= (", "grammar"},
+        {bench_it, "-d", "-1", "--n-depth"},
+        {bench_it, "--load-mode", "mmap,fast", "--load-mode"},
+        {serve_it, "--pooling", "best", "--pooling"},
+        {serve_it, "--tool-format", "best", "best"},
+        {serve_it, "-np", "0", "--parallel"},
+        {serve_it, "--queue", "-1", "--queue"},
+        {serve_it, "--api-key", "", "--api-key"},
+        {synth_it, "--skew", "9", "--skew"},
+        {synth_it, "--topics", "0", "--topics"},
+        {synth_it, "--quant", "q99", "q99"},
+        {{"plan", "-m", kModel}, "--ram-rate", "-1", "--ram-rate"},
+        {{"plan", "-m", kModel}, "--handoff", "x", "--handoff"},
+        {{"replay", "/dev/null"}, "--link", "-1", "--link"},
+        {{"replay", "/dev/null"}, "--policy", "best", "best"},
+        {{"replay", "/dev/null"}, "-o", "xml", "--output"},
+        {{"inspect", "-m", kModel}, "--array-values", "-1", "--array-values"},
+        {{"perplexity", "-m", kModel, "-f", kModel}, "-c", "1", "-c 1"},
+        {{"probe"}, "-t", "0", "--threads"},
+    };
+    for (const BadValue& bad : cases) {
+        SCOPED_TRACE(std::string(bad.flag) + " " + bad.value);
+        std::vector<std::string> command = bad.command;
+        command.emplace_back(bad.flag);
+        if (command.back().find('=') == std::string::npos) command.emplace_back(bad.value);
+        expect_error(command, 2, {bad.names});
+    }
+}
+
+/// The names in front of a help's lines: "  -n,--n-predict,--predict N  tokens ...".
+std::vector<std::string> flags_in(const std::string& help) {
+    std::vector<std::string> flags;
+    std::istringstream lines(help);
+    for (std::string line; std::getline(lines, line);) {
+        if (!line.starts_with("  -")) continue;
+        std::istringstream names(line.substr(2, line.find(' ', 2) - 2));
+        for (std::string name; std::getline(names, name, ',');)
+            flags.push_back(name.substr(0, name.find('{')));
+    }
+    return flags;
+}
+
+/// Whether a text has the word, and not only as a part of a longer one.
+bool has_word(const std::string& text, const std::string& word) {
+    const auto inside = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '-'; };
+    for (std::size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) {
+        const std::size_t end = at + word.size();
+        if ((at == 0 || !inside(text[at - 1])) && (end == text.size() || !inside(text[end]))) return true;
+    }
+    return false;
+}
+
+TEST(ErrorsTest, EveryFlagStandsInTheDocumentation) {
+    const std::string page = read_file(COTERIE_SOURCE_DIR "/docs/command-line.md");
+    for (const std::string command : {"run", "serve", "bench", "logits", "perplexity", "plan", "probe",
+                                      "tokenize", "inspect", "replay", "synth"}) {
+        const std::vector<std::string> flags = flags_in(output_of({command, "--help"}));
+        EXPECT_GT(flags.size(), 3u) << command;
+        for (const std::string& flag : flags) EXPECT_TRUE(has_word(page, flag)) << command << " " << flag;
+    }
+}
+
+TEST(ErrorsTest, FlagsThatHelpDoesNotListLeaveNoHoleInIt) {
+    for (const std::string command : {"run", "serve", "tokenize"}) {
+        const std::string help = output_of({command, "--help"});
+        EXPECT_EQ(help.find("Hidden"), std::string::npos);
+        EXPECT_EQ(help.find("--simple-io"), std::string::npos);
+        EXPECT_EQ(help.find("\n\n\n"), std::string::npos) << help;
+    }
 }
 
 TEST(ErrorsTest, NamesAFileThatIsNotThere) {

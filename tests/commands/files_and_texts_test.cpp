@@ -21,6 +21,23 @@ TEST(TokenizeTest, PrintsIdsAndPieces) {
     EXPECT_EQ(json.at("pieces"), (std::vector<std::string>{"<|im_end|>", "\n"}));
 }
 
+TEST(TokenizeTest, TheCountIsPartOfTheJson) {
+    const auto json = nlohmann::json::parse(
+        output_of({"tokenize", "-m", kModel, "-p", "<|im_end|>\\n", "--json", "--show-count"}));
+    EXPECT_EQ(json.at("count"), 2);
+    EXPECT_EQ(json.at("ids").size(), 2u);
+    EXPECT_THAT(output_of({"tokenize", "-m", kModel, "-p", "<|im_end|>\\n", "--ids", "--show-count"}),
+                HasSubstr("]\nTotal number of tokens: 2\n"));
+}
+
+TEST(TokenizeTest, FilesThatAreNoTextAreRefused) {
+    for (const std::vector<std::string>& command :
+         {std::vector<std::string>{"tokenize", "-m", kModel, "-f", kModel},
+          {"run", "-m", kModel, "-f", kModel},
+          {"perplexity", "-m", kModel, "-f", kModel}})
+        expect_error(command, 3, {kModel + ": byte 5 is 0x00"});
+}
+
 TEST(TokenizeTest, ReadsEscapesOfThePromptOnlyWhereWanted) {
     const std::string line_feed = output_of({"tokenize", "-m", kModel, "--ids"}, "a\nb");
     EXPECT_EQ(output_of({"tokenize", "-m", kModel, "--ids", "-p", "a\\nb"}), line_feed);

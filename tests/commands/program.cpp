@@ -84,7 +84,7 @@ pid_t spawn(std::vector<std::string> arguments, const Program::Setting& setting,
     sigset_t defaults;
     sigemptyset(&defaults);
     sigaddset(&defaults, SIGPIPE);
-    sigaddset(&defaults, SIGINT);
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&defaults, signal);
     posix_spawnattr_setsigdefault(&attributes, &defaults);
     posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
 
@@ -169,9 +169,21 @@ void Program::wait_for_output(std::size_t bytes) {
     }
 }
 
-void Program::interrupt() {
-    if (process_ > 0) kill(process_, SIGINT);
+void Program::wait_for_errors(std::string_view text) {
+    while (outcome_.errors.find(text) == std::string::npos && errors_ >= 0 && read_more()) {
+    }
 }
+
+void Program::wait_for_end_of_output() {
+    while (output_ >= 0 && read_more()) {
+    }
+}
+
+void Program::send_signal(int signal) {
+    if (process_ > 0) kill(process_, signal);
+}
+
+void Program::interrupt() { send_signal(SIGINT); }
 
 Outcome Program::finish() {
     close_input();

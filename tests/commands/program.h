@@ -40,7 +40,12 @@ class Program {
 
     /// Waits until standard output, so far, has at least `bytes` bytes or ends.
     void wait_for_output(std::size_t bytes);
+    /// The same of standard error, until it holds the text.
+    void wait_for_errors(std::string_view text);
+    /// Until standard output ends.
+    void wait_for_end_of_output();
 
+    void send_signal(int signal);
     /// As Ctrl-C does.
     void interrupt();
 

@@ -164,24 +164,13 @@ TEST(RunTest, TheSameSeedGivesTheSameAnswer) {
     EXPECT_EQ(output_of(arguments), output_of(arguments));
 }
 
-TEST(RunTest, AFileThatIsCutWhileItIsReadEndsInOneLine) {
-    TemporaryFolder folder;
-    const std::string copy = folder.file("copy.gguf");
-    std::filesystem::copy_file(kModel, copy);
-    Program program({"run", "-m", copy, "--load-mode", "mmap", "-no-cnv", "--ignore-eos", "-n", "100000",
-                     "-c", "100000", "-p", "Once"});
-    program.wait_for_output(1);
-    std::filesystem::resize_file(copy, 0);
-    const Outcome outcome = program.finish();
-    EXPECT_EQ(outcome.status, 5);
-    EXPECT_THAT(outcome.errors, HasSubstr("a file was cut while it was in use"));
-}
-
 TEST(RunTest, TakesFlagsAsLlamaCppDoes) {
     const std::string expected = output_of({"run", "-m", kModel, "--temp", "0", "-n", "4", "define volcano"});
     const std::vector<std::vector<std::string>> others = {
         {"-fa", "define volcano", "-n", "4"},
         {"-fa", "on", "-n", "4", "define volcano"},
+        {"-fa", "0,1", "-n", "4", "define volcano"},
+        {"--override-kv", "general.name=str:other,made.up=float:1.5", "-n", "4", "define volcano"},
         {"-n", "9", "-n", "4", "define volcano"},
         {"--n_predict", "4", "define volcano"},
         {"--no-mmap", "-n", "4", "define volcano"},
@@ -248,6 +237,34 @@ TEST(RunTest, CtrlCEndsAOneShotAnswerWithStatus130) {
     const Outcome outcome = program.finish();
     EXPECT_EQ(outcome.status, 130);
     EXPECT_THAT(outcome.errors, HasSubstr("interrupted"));
+}
+
+TEST(RunTest, MetadataMayBeOverridden) {
+    const std::string expert_key = "glm4moe.expert_used_count";
+    const std::string text =
+        output_of({"inspect", "-m", kModel, "--no-tensors", "--override-kv", expert_key + "=int:3"});
+    EXPECT_THAT(text, ContainsRegex(expert_key + ".* 3\n"));
+    const std::vector<std::string> plain{"logits", "-m", kModel, "--tokens", "1,2,3"};
+    std::vector<std::string> fewer = plain;
+    fewer.insert(fewer.end(), {"--override-kv", expert_key + "=int:3"});
+    EXPECT_NE(output_of(fewer), output_of(plain));
+    expect_error({"run", "-m", kModel, "-p", "x", "--override-kv", "glm4moe.rope.freq_base=float:0"}, 3,
+                 {kModel, "glm4moe.rope.freq_base is 0"});
+}
+
+TEST(RunTest, TheSystemPromptMayComeFromAFile) {
+    const TemporaryFolder folder;
+    write_file(folder.file("system"), "Answer in one word.");
+    const std::vector<std::string> start{"run", "-m", kModel, "--temp",        "0",
+                                         "-n",  "8",  "-p",   "define volcano"};
+    const auto answer = [&](const char* flag, const std::string& value) {
+        std::vector<std::string> arguments = start;
+        arguments.insert(arguments.end(), {flag, value});
+        return output_of(arguments);
+    };
+    EXPECT_EQ(answer("-sysf", folder.file("system")), answer("-sys", "Answer in one word."));
+    expect_error({"run", "-m", kModel, "-p", "x", "-sysf", "/nowhere/system"}, 3, {"/nowhere/system"});
+    expect_error({"run", "-m", kModel, "-p", "x", "-sysf", "a", "-sys", "b"}, 2, {"--system-prompt"});
 }
 
 TEST(RunTest, RefusesAPromptLongerThanTheContext) {

@@ -90,10 +90,13 @@ std::shared_ptr<const gguf::Archive> EditableModel::build() {
     gguf::Header header;
     for (const gguf::MetadataEntry& entry : source_.metadata().entries()) {
         const std::string key(entry.name);
-        if (removed_keys.contains(key) || integers.contains(key) || strings.contains(key)) continue;
+        if (removed_keys.contains(key) || integers.contains(key) || numbers.contains(key) ||
+            strings.contains(key))
+            continue;
         copy_value(header, key, entry.value);
     }
     for (const auto& [key, value] : integers) header.set(key, value);
+    for (const auto& [key, value] : numbers) header.set(key, value);
     for (const auto& [key, value] : strings) header.set(key, std::string_view(value));
     std::vector<const TensorData*> order;
     for (const auto& [name, data] : tensors_) {

@@ -30,9 +30,11 @@ class EditableModel {
     void rename(const std::string& from, const std::string& to);
     std::vector<std::string> names() const;
 
-    /// Keys in `removed_keys` are left out, those in `integers` replace or add a u32.
+    /// Keys in `removed_keys` are left out, those in `integers` replace or add a u32, those in `numbers` a
+    /// binary64.
     std::set<std::string> removed_keys;
     std::map<std::string, std::uint32_t> integers;
+    std::map<std::string, double> numbers;
     std::map<std::string, std::string> strings;
 
     /// The file in memory, as an archive that owns its bytes.

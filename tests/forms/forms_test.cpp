@@ -1,5 +1,8 @@
+#include <cmath>
+#include <fmt/core.h>
 #include <functional>
 #include <gtest/gtest.h>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -185,6 +188,77 @@ TEST(FormsTest, EveryMissingKeyIsNamed) {
         model.removed_keys.insert("qwen3moe." + key);
         const std::string message = refusal(model);
         EXPECT_NE(message.find("qwen3moe." + key), std::string::npos) << key << ": " << message;
+    }
+}
+
+struct NumberKey {
+    std::string name;  ///< behind the architecture
+    bool zero_is_none = false;
+};
+
+/// The numbers that a model of this architecture reads, once its rope is scaled.
+std::vector<NumberKey> numbers_read_by(const std::string& architecture, bool has_experts) {
+    std::vector<NumberKey> keys{{"attention.layer_norm_rms_epsilon"},
+                                {"rope.freq_base"},
+                                {"rope.scaling.factor"},
+                                {"rope.scaling.yarn_ext_factor", true},
+                                {"rope.scaling.yarn_attn_factor"},
+                                {"rope.scaling.yarn_beta_fast"},
+                                {"rope.scaling.yarn_beta_slow"}};
+    if (architecture == "deepseek2") {
+        keys.push_back({"rope.scaling.yarn_log_multiplier", true});
+    } else {
+        keys.push_back({"attention.scale", true});
+    }
+    if (has_experts) keys.push_back({"expert_weights_scale", true});
+    return keys;
+}
+
+TEST(FormsTest, NumbersThatNoModelCanHaveAreRefusedInEveryArchitecture) {
+    std::set<std::string> covered;
+    for (const char* id :
+         {"deepseek2-v3-f16", "glm4moe-bf16", "gpt-oss-mxfp4", "llama-legacy-mix", "olmoe-q4_0",
+          "qwen2moe-q5_k_m", "qwen3-q6_k", "qwen3moe-iq4_xs", "qwen3next-bf16"}) {
+        EditableModel model(golden(id));
+        const auto archive = model.build();
+        const std::string architecture(archive->metadata().string("general.architecture"));
+        const bool has_experts = archive->metadata().integer(architecture + ".expert_count", 0) > 0;
+        covered.insert(architecture);
+        model.strings[architecture + ".rope.scaling.type"] = "yarn";
+        model.numbers[architecture + ".rope.scaling.factor"] = 2.0;
+        ASSERT_EQ(refusal(model), "") << id;
+        for (const NumberKey& key : numbers_read_by(architecture, has_experts)) {
+            const std::string full = architecture + "." + key.name;
+            const auto before = model.numbers;
+            for (const double value : {-1.0, 0.0, double{NAN}, double{INFINITY}, 1e-60, 1e60}) {
+                model.numbers[full] = value;
+                const std::string message = refusal(model);
+                if (value == 0.0 && key.zero_is_none) {
+                    EXPECT_EQ(message, "") << full;
+                    continue;
+                }
+                EXPECT_TRUE(message.starts_with("edited.gguf: ")) << full << " = " << value << message;
+                EXPECT_NE(message.find(full), std::string::npos) << message;
+                EXPECT_NE(message.find(fmt::format("is {}", value)), std::string::npos) << message;
+            }
+            model.numbers = before;
+        }
+    }
+    std::string list;
+    for (const std::string& architecture : covered) list += (list.empty() ? "" : ", ") + architecture;
+    EXPECT_EQ(list, models::supported_architectures()) << "a new architecture belongs into this test";
+}
+
+TEST(FormsTest, RopeFactorsThatAreNoDivisorsAreRefused) {
+    for (const float bad : {0.0f, -1.0f, NAN, INFINITY}) {
+        EditableModel model(golden("llama-q4_k_m"));
+        const auto archive = model.build();
+        const std::int64_t pairs = archive->metadata().integer("llama.rope.dimension_count") / 2;
+        std::vector<float> factors(static_cast<std::size_t>(pairs), 1.0f);
+        factors.back() = bad;
+        const auto bytes = std::as_bytes(std::span(factors));
+        model.put({{"rope_freqs.weight", DataType::F32, {pairs}}, {bytes.begin(), bytes.end()}});
+        EXPECT_NE(refusal(model).find("rope_freqs.weight"), std::string::npos) << bad;
     }
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/split_mix.h"
+#include "cli/bad_logits.h"
 
 namespace coterie::cli::bench {
 namespace {
@@ -46,7 +47,7 @@ std::uint64_t compute(engine::Engine& engine, engine::Sequence& sequence,
     bool last = false;
     const auto keep = [&](std::int64_t, std::span<const float> logits) {
         if (!last) return;
-        finite = std::all_of(logits.begin(), logits.end(), [](float value) { return std::isfinite(value); });
+        finite = all_finite(logits);
         sum = checksum(logits);
     };
     while (!tokens.empty()) {
@@ -59,10 +60,8 @@ std::uint64_t compute(engine::Engine& engine, engine::Sequence& sequence,
         engine.step({&slice, 1}, keep);
         tokens = tokens.subspan(count);
     }
-    if (finite) return sum;
-    fail(ErrorCode::InvalidFile,
-         "{}: the logits hold NaN or infinity; 'coterie inspect --check' looks through the weights",
-         engine.archive().name());
+    if (!finite) refuse_bad_logits(engine.archive().name());
+    return sum;
 }
 
 struct Repetition {
@@ -71,6 +70,16 @@ struct Repetition {
     std::uint64_t logits_checksum;
 };
 
+/// The last logits' checksum.
+std::uint64_t compute_test(engine::Engine& engine, engine::Sequence& sequence, const Test& test,
+                           std::span<const engine::TokenId> tokens) {
+    const auto prompt = tokens.first(static_cast<std::size_t>(test.prompt));
+    std::uint64_t sum = 0;
+    if (!prompt.empty()) sum = compute(engine, sequence, prompt, engine.longest_step(), EachStep::Silent);
+    if (test.only_prompt()) return sum;
+    return compute(engine, sequence, tokens.subspan(prompt.size()), 1, EachStep::Logits);
+}
+
 Repetition repeat(engine::Engine& engine, const Test& test, std::span<const engine::TokenId> tokens) {
     engine::Sequence sequence = engine.make_sequence();
     const auto depth = static_cast<std::size_t>(test.depth);
@@ -78,23 +87,22 @@ Repetition repeat(engine::Engine& engine, const Test& test, std::span<const engi
 
     const CacheUse before = cache_use(engine);
     const auto start = std::chrono::steady_clock::now();
-    const std::uint64_t sum =
-        test.generated > 0
-            ? compute(engine, sequence, tokens.subspan(depth), 1, EachStep::Logits)
-            : compute(engine, sequence, tokens.subspan(depth), engine.longest_step(), EachStep::Silent);
+    const std::uint64_t sum = compute_test(engine, sequence, test, tokens.subspan(depth));
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     COTERIE_CHECK(sequence.length() == test.depth + test.tokens());
     CacheUse use = cache_use(engine) - before;
-    if (test.generated > 0) add_kernel_reads(engine, use);
+    if (test.only_generation()) add_kernel_reads(engine, use);
     return {elapsed.count(), use, sum};
 }
 
 }  // namespace
 
 std::string name_of(const Test& test) {
-    const std::string depth = test.depth > 0 ? fmt::format(" @ d{}", test.depth) : "";
-    return test.generated > 0 ? fmt::format("tg{}{}", test.generated, depth)
-                              : fmt::format("pp{}{}", test.prompt, depth);
+    std::string name;
+    if (test.prompt > 0) name = fmt::format("pp{}", test.prompt);
+    if (test.generated > 0) name += fmt::format("{}tg{}", name.empty() ? "" : "+", test.generated);
+    if (test.depth > 0) name += fmt::format(" @ d{}", test.depth);
+    return name;
 }
 
 Statistics statistics(std::vector<double> values) {

@@ -9,16 +9,19 @@
 
 namespace coterie::cli::bench {
 
-/// One thing to measure: a prompt of some tokens, or some generated ones, behind `depth` tokens of context.
+/// One thing to measure, behind `depth` tokens of context: a prompt of some tokens, some generated ones, or
+/// generated ones behind a prompt, timed together.
 struct Test {
     std::int64_t prompt = 0;
-    std::int64_t generated = 0;  ///< exactly one of both is above 0
+    std::int64_t generated = 0;  ///< one of both is above 0
     std::int64_t depth = 0;
 
     std::int64_t tokens() const { return prompt + generated; }
+    bool only_prompt() const { return generated == 0; }
+    bool only_generation() const { return prompt == 0; }
 };
 
-/// "pp512", "tg128", "pp512 @ d4096".
+/// "pp512", "tg128", "pp512+tg128", "pp512 @ d4096".
 std::string name_of(const Test& test);
 
 struct Measurement {

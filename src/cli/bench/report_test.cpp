@@ -63,11 +63,10 @@ Measurement gpu_generation() {
 }
 
 std::string render(const std::string& format, const std::vector<Measurement>& measurements,
-                   const Setup& facts = setup()) {
+                   const Setup& facts = setup(), const std::vector<std::string>& columns = {}) {
     std::FILE* file = std::tmpfile();
-    const auto report = make_report(format, facts, file);
-    report->begin();
-    for (const Measurement& measurement : measurements) report->add(measurement);
+    const auto report = make_report(format, columns, file);
+    for (const Measurement& measurement : measurements) report->add(facts, measurement);
     report->end();
     std::string text(static_cast<std::size_t>(std::ftell(file)), '\0');
     std::rewind(file);
@@ -103,6 +102,56 @@ TEST(BenchReportTest, JsonHoldsEverything) {
     EXPECT_EQ(json[1].at("n_depth"), 64);
     EXPECT_TRUE(json[1].at("weights_gb_s").is_null());
     EXPECT_EQ(nlohmann::json::parse(render("json", {})), nlohmann::json::array());
+}
+
+/// What programs that read llama-bench's output look for.
+TEST(BenchReportTest, HasAllOfLlamaBenchsFields) {
+    const auto json = nlohmann::json::parse(render("json", {generation()}))[0];
+    for (const char* name : {"build_commit",   "build_number",
+                             "cpu_info",       "gpu_info",
+                             "backends",       "model_filename",
+                             "model_type",     "model_size",
+                             "model_n_params", "n_batch",
+                             "n_ubatch",       "n_threads",
+                             "cpu_mask",       "cpu_strict",
+                             "poll",           "type_k",
+                             "type_v",         "n_gpu_layers",
+                             "n_cpu_moe",      "split_mode",
+                             "main_gpu",       "no_kv_offload",
+                             "flash_attn",     "devices",
+                             "tensor_split",   "tensor_buft_overrides",
+                             "load_mode",      "embeddings",
+                             "no_op_offload",  "no_host",
+                             "fit_target",     "fit_min_ctx",
+                             "n_prompt",       "n_gen",
+                             "n_depth",        "test_time",
+                             "avg_ns",         "stddev_ns",
+                             "avg_ts",         "stddev_ts",
+                             "samples_ns",     "samples_ts"})
+        EXPECT_TRUE(json.contains(name)) << name;
+    EXPECT_TRUE(json.at("build_number").is_number_integer());
+    EXPECT_EQ(json.at("devices"), "auto");
+    EXPECT_EQ(json.at("flash_attn"), 1);
+}
+
+TEST(BenchReportTest, APromptWithItsAnswerHasARateAndNoShare) {
+    Measurement both = generation();
+    both.test = {.prompt = 20, .generated = 10, .depth = 64};
+    EXPECT_EQ(name_of(both.test), "pp20+tg10 @ d64");
+    const auto json = nlohmann::json::parse(render("json", {both}, gpu_setup()))[0];
+    EXPECT_EQ(json.at("avg_ts"), 45.0);
+    EXPECT_EQ(json.at("n_evaluated"), 30);
+    for (const char* name : {"weights_gb_s", "ram_read_share", "weights_gflop_s", "int_dot_peak_share",
+                             "dense_bytes_gpu", "limit_share"})
+        EXPECT_TRUE(json.at(name).is_null()) << name;
+}
+
+TEST(BenchReportTest, TablesShowTheFieldsAskedFor) {
+    auto facts = setup();
+    facts.cache_keys = "q8_0";
+    const std::string text = render("md", {generation()}, facts, {"n_threads", "type_k"});
+    EXPECT_NE(text.find("| threads | type_k |"), std::string::npos) << text;
+    EXPECT_NE(text.find("|       2 |   q8_0 |"), std::string::npos) << text;
 }
 
 TEST(BenchReportTest, CsvQuotesAndHasOneHeader) {
@@ -192,10 +241,7 @@ TEST(BenchReportTest, FindsGpusPathsByTheirNames) {
     EXPECT_EQ(path_rates(machine, other).ram, 0);
 }
 
-TEST(BenchReportTest, RefusesOtherFormats) {
-    const auto facts = setup();
-    EXPECT_THROW(make_report("xml", facts, stdout), Error);
-}
+TEST(BenchReportTest, RefusesOtherFormats) { EXPECT_THROW(make_report("xml", {}, stdout), Error); }
 
 TEST(BenchStatisticsTest, OfOneAndOfSeveralValues) {
     EXPECT_EQ(statistics({4.0}).mean, 4.0);

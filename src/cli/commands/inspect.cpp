@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "base/progress_bar.h"
 #include "cli/command.h"
+#include "cli/flag_values.h"
 #include "cli/model_options.h"
 #include "gguf/check.h"
 #include "gguf/describe.h"
@@ -81,6 +82,7 @@ void add_inspect(CLI::App& root, Action& action) {
     command
         ->add_option("--array-values", options->describe.array_values,
                      "values shown of an array before it is cut")
+        ->check(whole_number(0, 1 << 30))
         ->capture_default_str()
         ->group(group);
     add_model_flag(*command, options->model);

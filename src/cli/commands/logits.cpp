@@ -37,7 +37,7 @@ class RowWriter {
 /// Little-endian float32 [tokens][vocabulary], as this machine's memory has it.
 class RawRows final : public RowWriter {
   public:
-    explicit RawRows(const std::string& path) : file_(path) {}
+    RawRows(const std::string& path, std::uint64_t bytes) : file_(path, bytes) {}
     void add(std::span<const float> row) override { file_.write(std::as_bytes(row)); }
     void end() override { file_.commit(); }
 
@@ -114,7 +114,8 @@ void run(const LogitsOptions& options) {
         JsonRows writer(options.tokens, engine->config().vocabulary);
         compute(*engine, options.tokens, writer);
     } else {
-        RawRows writer(options.raw);
+        const auto values = static_cast<std::uint64_t>(tokens * engine->config().vocabulary);
+        RawRows writer(options.raw, values * sizeof(float));
         compute(*engine, options.tokens, writer);
     }
 }

@@ -89,7 +89,7 @@ void run(const ReplayOptions& options) {
     const ReplayCosts costs = checked_costs(options.costs);
     const std::vector<std::string> policies = policies_of(options);
     check_plot(options.plot);
-    const std::string bytes = read_text_file(options.trace);
+    const std::string bytes = read_whole_file(options.trace);
     const TraceReader trace(std::as_bytes(std::span(bytes)), options.trace);
     if (!trace.warning().empty()) log::warn("{}", trace.warning());
     const ReplayTokens tokens(trace, options.prompts ? PromptTokens::Include : PromptTokens::Skip);

@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -17,6 +18,7 @@
 #include "cli/chat_session.h"
 #include "cli/command.h"
 #include "cli/environment.h"
+#include "cli/flag_values.h"
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
 #include "cli/replay/trace_recorder.h"
@@ -35,6 +37,7 @@ struct RunOptions {
     ChatOptions chat;
     std::optional<std::string> prompt;
     std::string prompt_file;
+    std::string system_prompt_file;
     std::string trace;  ///< file to record routing in; empty: none
     std::int64_t limit = -1;
     bool raw = false;  ///< -no-cnv: the prompt is completed as it is
@@ -164,12 +167,17 @@ std::optional<std::string> read_line(bool& interrupted_before) {
         interrupted_before = false;
         return line;
     }
-    if (!interrupt_requested() || interrupted_before) return std::nullopt;
+    if (!interrupt_requested() || interrupted_before || ending_signal() != 0) return std::nullopt;
     interrupted_before = true;
     std::cin.clear();
     std::clearerr(stdin);
     say("\ncoterie: Ctrl-C again or /exit to leave\n");
     return std::string();
+}
+
+/// What the next question would meet again.
+bool ends_the_chat(ErrorCode code) {
+    return code == ErrorCode::Internal || code == ErrorCode::Io || code == ErrorCode::InvalidFile;
 }
 
 void chat(ChatSession& session, LoadedForRun& loaded, const RunOptions& options) {
@@ -187,7 +195,7 @@ void chat(ChatSession& session, LoadedForRun& loaded, const RunOptions& options)
             try {
                 static_cast<void>(answer(session, loaded, options, *line));
             } catch (const Error& error) {
-                if (error.code() == ErrorCode::Internal || error.code() == ErrorCode::Io) throw;
+                if (ends_the_chat(error.code())) throw;
                 // One turn is over, the chat goes on.
                 log::error(
                     "{}{}", error.what(),
@@ -209,8 +217,10 @@ StopReason converse(LoadedForRun& loaded, const RunOptions& options,
     return StopReason::EndToken;
 }
 
-void run(const RunOptions& options) {
+void run(RunOptions options) {
     const std::optional<std::string> prompt = given_prompt(options);
+    if (!options.system_prompt_file.empty())
+        options.chat.system_prompt = read_text_file(options.system_prompt_file);
     if (options.raw && !prompt) {
         fail(ErrorCode::InvalidArgument, "-no-cnv completes a prompt; give one with -p or -f");
     }
@@ -224,6 +234,8 @@ void run(const RunOptions& options) {
     const StopReason stop = converse(loaded, options, prompt);
     if (loaded.recorder) loaded.recorder->finish();
     save_profile(*loaded.engine, options.model.offload, SaveProfile::Now);
+    if (const int signal = ending_signal())
+        fail(ErrorCode::Cancelled, "ended by {}", signal == SIGTERM ? "SIGTERM" : "SIGHUP");
     if (stop == StopReason::Interrupted) fail(ErrorCode::Cancelled, "interrupted");
 }
 
@@ -240,13 +252,20 @@ void add_run(CLI::App& root, Action& action) {
     command
         ->add_option("-n,--n-predict,--predict", options->limit,
                      "tokens to generate at most; -1: until the end")
+        ->check(whole_number(-2, std::int64_t{1} << 31))  // llama.cpp's -2 fills the context: the end too
         ->capture_default_str()
         ->group(group);
     command
         ->add_flag("--no-conversation", options->raw,
                    "-no-cnv: complete the raw prompt, without a chat template")
         ->group(group);
-    command->add_option("--system-prompt", options->chat.system_prompt, "-sys: text of the system message")
+    CLI::Option* system = command->add_option("--system-prompt", options->chat.system_prompt,
+                                              "-sys: text of the system message");
+    system->group(group);
+    command
+        ->add_option("--system-prompt-file", options->system_prompt_file,
+                     "-sysf: reads it from a file; -: standard input")
+        ->excludes(system)
         ->group(group);
     command
         ->add_option("--chat-template", options->chat.template_flag,
@@ -267,7 +286,7 @@ void add_run(CLI::App& root, Action& action) {
         ->group(group);
     for (const char* accepted : {"--conversation", "--jinja", "--no-display-prompt", "--simple-io",
                                  "--no-warmup", "--single-turn", "--color", "--interactive"}) {
-        command->add_flag(std::string(accepted), options->accepted, "as it is anyway")->group("");
+        command->add_flag(std::string(accepted), options->accepted, "as it is anyway")->group(kHiddenGroup);
     }
     add_model_flags(*command, options->model);
     add_offload_flags(*command, options->model.offload);

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/flag_values.h"
 #include "cli/model_options.h"
 #include "cli/text_input.h"
 #include "gguf/printable.h"
@@ -31,10 +32,12 @@ std::string given_text(const TokenizeOptions& options) {
     return options.escapes ? process_escapes(*options.prompt) : *options.prompt;
 }
 
-/// {"ids": [...], "pieces": [...]}; bytes of a piece that are no character alone become U+FFFD.
-std::string render_json(const Tokenizer& tokenizer, const std::vector<TokenId>& ids) {
+/// {"ids": [...], "pieces": [...]}, and "count" where it is wanted; bytes of a piece that are no character
+/// alone become U+FFFD.
+std::string render_json(const Tokenizer& tokenizer, const std::vector<TokenId>& ids, bool with_count) {
     nlohmann::ordered_json json{{"ids", ids}, {"pieces", nlohmann::json::array()}};
     for (const TokenId id : ids) json["pieces"].push_back(std::string(tokenizer.piece(id)));
+    if (with_count) json["count"] = ids.size();
     return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
@@ -55,8 +58,10 @@ void run(const TokenizeOptions& options) {
         text, {.special = options.parse_special ? SpecialTokens::Parse : SpecialTokens::Plain,
                .ends = options.bos ? TextEnds::Mark : TextEnds::Leave});
     if (options.json) {
-        fmt::print("{}\n", render_json(*tokenizer, ids));
-    } else if (options.ids_only) {
+        fmt::print("{}\n", render_json(*tokenizer, ids, options.count));
+        return;
+    }
+    if (options.ids_only) {
         fmt::print("[{}]\n", fmt::join(ids, ", "));
     } else {
         fmt::print("{}", render_table(*tokenizer, ids));
@@ -79,7 +84,7 @@ void add_tokenize(CLI::App& root, Action& action) {
     command->add_flag("--stdin")
         ->description("read standard input, as without -p and -f")
         ->excludes(prompt)
-        ->group("");
+        ->group(kHiddenGroup);
     CLI::Option* ids = command->add_flag("--ids", options->ids_only, "print only the ids: [1, 2, 3]");
     ids->group(group);
     command->add_flag("--json", options->json, "print ids and pieces as JSON")->excludes(ids)->group(group);

@@ -26,7 +26,7 @@ class Planning {
   public:
     Planning(const gguf::Archive& archive, const ModelOptions& options, RunPlan& plan)
         : options_(options), plan_(plan), staging_bytes_(plan.request.staging_bytes) {
-        describe(options.batch);
+        describe(options.step_tokens());
         usage_ = usage_counts(archive, plan_.facts.model, options.offload.placement.profile);
         if (has_experts()) window_bytes_ = engine::Offload::window_bytes(*plan_.model);
     }
@@ -53,7 +53,7 @@ class Planning {
         if (placement.strategy != Strategy::Cache && placement.strategy != Strategy::Static) return {};
         std::vector<std::uint64_t> slot_bytes;
         for (const auto& device : placement.devices) slot_bytes.push_back(device.slot_bytes);
-        const auto least = window_bytes_.device * static_cast<std::uint64_t>(options_.batch);
+        const auto least = window_bytes_.device * static_cast<std::uint64_t>(options_.step_tokens());
         const auto lent = engine::lendable_bytes(slot_bytes, window_bytes_.ring, least);
         if (!lent) return {};
         const auto missing = engine::missing_experts(plan_.facts, placement, plan_.request.spare_slots);
@@ -135,10 +135,10 @@ RunPlan plan_run(const gguf::Archive& archive, const ModelOptions& options, cons
     plan.request.dense = dense;
     Planning planning(archive, options, plan);
     if (!flags.fake_gpu.empty() && planning.has_experts()) {
-        plan.request.reserve_bytes += engine::Offload::overhead_bytes(*plan.model, options.batch);
+        plan.request.reserve_bytes += engine::Offload::overhead_bytes(*plan.model, options.step_tokens());
     }
     plan.costs = planned_costs(devices, plan.facts.kinds, costs);
-    const std::int64_t batch = std::min(options.batch, plan.request.context);
+    const std::int64_t batch = std::min(options.step_tokens(), plan.request.context);
     const bool streams = !plan.devices.empty() && planning.has_experts();
     const std::int64_t window = streams && fixed ? std::clamp(*fixed, batch, plan.request.context) : batch;
     plan.placement = accepted(planning.place(window));

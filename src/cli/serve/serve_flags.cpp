@@ -105,7 +105,7 @@ void add_service_flags(CLI::App& command, ServeFlags& flags) {
     command.add_flag("--metrics", flags.metrics, "serve /metrics for Prometheus")->group(group);
     for (const char* accepted : {"--jinja", "--cont-batching", "--embeddings", "--embedding", "--slots",
                                  "--props", "--no-webui", "--no-warmup", "--cache-prompt", "--kv-unified"}) {
-        command.add_flag(std::string(accepted), flags.accepted, "as it is anyway")->group("");
+        command.add_flag(std::string(accepted), flags.accepted, "as it is anyway")->group(kHiddenGroup);
     }
 }
 

@@ -21,7 +21,7 @@ Mla::Shape read_shape(const DecoderBuilder& builder, const RopeScaling& scaling)
     if (shape.nope_width < 1) config.refuse("rope.dimension_count", "is not below the key width");
 
     // The scale carries YaRN's magnitude squared; cosines and sines carry none.
-    const double mscale = config.number("rope.scaling.yarn_log_multiplier", 0.0) / 0.1;
+    const double mscale = config.positive_or_zero("rope.scaling.yarn_log_multiplier", 0.0) / 0.1;
     const double growth =
         scaling.kind == RopeScaling::Kind::Yarn ? 1.0 + 0.1 * mscale * std::log(scaling.factor) : 1.0;
     shape.scale = static_cast<float>(growth * growth / std::sqrt(static_cast<double>(key_width)));
@@ -108,7 +108,7 @@ std::unique_ptr<Mixer> bind_mla(DecoderBuilder& builder, std::int64_t i, const M
 /// within the best groups.
 std::unique_ptr<Model> build_deepseek2(DecoderBuilder& builder) {
     const ConfigReader& config = builder.config();
-    const RopeScaling scaling = read_rope_scaling(config.metadata(), config.architecture());
+    const RopeScaling scaling = read_rope_scaling(config);
     const Mla::Shape shape = read_shape(builder, scaling);
     const std::int64_t leading_dense = config.count("leading_dense_block_count", 0);
     const std::int64_t dense_ffn = leading_dense > 0 ? config.size("feed_forward_length") : 0;
@@ -119,7 +119,7 @@ std::unique_ptr<Model> build_deepseek2(DecoderBuilder& builder) {
     auto rope = std::make_shared<Rope>();
     rope->style = RopeStyle::Adjacent;
     rope->frequencies =
-        rope_frequencies(shape.rope_width, config.number("rope.freq_base", 10000.0), scaling, {});
+        rope_frequencies(shape.rope_width, config.positive("rope.freq_base", 10000.0), scaling, {});
     for (std::int64_t i = 0; i < builder.model().config.layers; ++i) {
         Layer layer;
         layer.mixer_norm = builder.norm(i, "attn_norm");

@@ -5,38 +5,33 @@
 #include <numbers>
 
 #include "base/error.h"
+#include "models/config_reader.h"
 
 namespace coterie::models {
 
-RopeScaling read_rope_scaling(const gguf::Metadata& metadata, const std::string& architecture) {
-    const std::string prefix = architecture + ".rope.scaling.";
+RopeScaling read_rope_scaling(const ConfigReader& config) {
+    const auto key = [](const char* name) { return std::string("rope.scaling.") + name; };
+    const gguf::Metadata& metadata = config.metadata();
+    const std::string type_key = config.architecture() + "." + key("type");
     RopeScaling scaling;
-    scaling.factor = metadata.number(prefix + "factor", 1.0);
-    const std::string_view type = metadata.string(prefix + "type", scaling.factor == 1.0 ? "none" : "linear");
+    scaling.factor = config.positive_or_zero(key("factor"), 1.0);
+    const std::string_view type = metadata.string(type_key, scaling.factor == 1.0 ? "none" : "linear");
     if (type == "yarn") {
         scaling.kind = RopeScaling::Kind::Yarn;
     } else if (type == "linear") {
         scaling.kind = RopeScaling::Kind::Linear;
     } else if (type != "none") {
-        fail(ErrorCode::Unsupported, "{}: {}type is '{}'; supported are none, linear and yarn",
-             metadata.file(), prefix, type);
+        fail(ErrorCode::Unsupported, "{}: {} is '{}'; supported are none, linear and yarn", metadata.file(),
+             type_key, type);
     }
     if (scaling.kind == RopeScaling::Kind::None) return scaling;
-    if (!(scaling.factor > 0.0)) {
-        fail(ErrorCode::InvalidFile, "{}: {}factor is {}; it must be above 0", metadata.file(), prefix,
-             scaling.factor);
-    }
-    scaling.original_context = metadata.integer(prefix + "original_context_length",
-                                                metadata.integer(architecture + ".context_length", 0));
-    if (scaling.kind == RopeScaling::Kind::Yarn && scaling.original_context <= 0) {
-        fail(ErrorCode::InvalidFile, "{}: {}original_context_length is missing or not above 0",
-             metadata.file(), prefix);
-    }
-    scaling.extrapolation = metadata.number(prefix + "yarn_ext_factor", 1.0);
+    scaling.factor = config.positive(key("factor"), 1.0);
+    scaling.original_context = config.size(key("original_context_length"), config.size("context_length"));
+    scaling.extrapolation = config.positive_or_zero(key("yarn_ext_factor"), 1.0);
     scaling.attention_factor =
-        metadata.number(prefix + "yarn_attn_factor", metadata.number(prefix + "attn_factor", 1.0));
-    scaling.beta_fast = metadata.number(prefix + "yarn_beta_fast", 32.0);
-    scaling.beta_slow = metadata.number(prefix + "yarn_beta_slow", 1.0);
+        config.positive(key("yarn_attn_factor"), config.positive(key("attn_factor"), 1.0));
+    scaling.beta_fast = config.positive(key("yarn_beta_fast"), 32.0);
+    scaling.beta_slow = config.positive(key("yarn_beta_slow"), 1.0);
     return scaling;
 }
 

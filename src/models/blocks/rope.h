@@ -3,10 +3,11 @@
 #include <cstdint>
 #include <memory>
 
-#include "gguf/metadata.h"
 #include "models/layer_ops.h"
 
 namespace coterie::models {
+
+class ConfigReader;
 
 /// How positions beyond the trained length are reached.
 struct RopeScaling {
@@ -21,7 +22,7 @@ struct RopeScaling {
 };
 
 /// Reads `<architecture>.rope.scaling.*`. Throws InvalidFile or Unsupported naming the key.
-RopeScaling read_rope_scaling(const gguf::Metadata& metadata, const std::string& architecture);
+RopeScaling read_rope_scaling(const ConfigReader& config);
 
 /// Frequencies base^(-2 i / dimensions), divided by `factors` where given, and scaled: linear divides by the
 /// factor; YaRN (Peng et al. 2023) blends per pair between both, with the correction range rounded outwards.
