@@ -294,9 +294,9 @@ void prompt_attention(const AttentionArgs& args, StreamHandle stream) {
     const dim3 grid(static_cast<unsigned>((args.queries.rows + kTokens - 1) / kTokens),
                     static_cast<unsigned>(args.kv_heads * ((group + kHeads - 1) / kHeads)));
     if (std::max(args.key_width, args.value_width) <= 128) {
-        launch("attention of a prompt", prompt_kernel<4>, {grid, kThreads}, stream, args);
+        launch("attention of a prompt", prompt_kernel<4>, {grid, kThreads, 0, true}, stream, args);
     } else {
-        launch("attention of a prompt", prompt_kernel<8>, {grid, kThreads}, stream, args);
+        launch("attention of a prompt", prompt_kernel<8>, {grid, kThreads, 0, true}, stream, args);
     }
 }
 

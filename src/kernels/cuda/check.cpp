@@ -1,6 +1,8 @@
 #include "kernels/cuda/check.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
 #include "base/error.h"
 #include "kernels/cuda/launch.h"
@@ -42,6 +44,14 @@ const DeviceLimits& limits() {
 }
 
 }  // namespace
+
+void prefer_shared_memory(const void* kernel) {
+    thread_local std::set<std::pair<int, const void*>> done;
+    if (!done.emplace(limits().device, kernel).second) return;
+    check(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                               cudaSharedmemCarveoutMaxShared),
+          "a preference for shared memory");
+}
 
 bool overlaps_launches() { return limits().overlaps_launches; }
 

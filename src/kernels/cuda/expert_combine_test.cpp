@@ -71,7 +71,6 @@ class ExpertCombineForTest {
         args.counters.step = step_.get();
         args.counters.times = times_.get();
         args.counters.answered = answered_.get();
-        args.mailbox.rows = host_rows_.get();
         args.mailbox.outputs = host_outputs_.get();
         args.mailbox.reply = flags_.get();
         args.mailbox.failed = flags_.get() + 16;
@@ -82,14 +81,14 @@ class ExpertCombineForTest {
         *static_cast<volatile std::uint64_t*>(flags_.get()) = epoch();
     }
     void take_answer_back() const { flags_[0] = 0; }
-    /// Puts the host's rows where they will be found, in an order that is not the pairs'.
+    /// Puts the host's rows where they will be found: in the order of (expert, pair).
     void write_host_rows() const {
-        for (std::size_t i = 0; i < missing_.size(); ++i) {
-            const std::size_t pair = missing_[i];
-            const std::size_t at = missing_.size() - 1 - i;
-            host_rows_[pair] = static_cast<std::int32_t>(at);
+        std::vector<std::size_t> order = missing_;
+        std::stable_sort(order.begin(), order.end(),
+                         [this](std::size_t a, std::size_t b) { return experts_[a] < experts_[b]; });
+        for (std::size_t at = 0; at < order.size(); ++at) {
             for (std::size_t r = 0; r < rows(); ++r)
-                host_outputs_[at * rows() + r] = host_values_[pair * rows() + r];
+                host_outputs_[at * rows() + r] = host_values_[order[at] * rows() + r];
         }
     }
     void expect_law() const {
@@ -204,7 +203,6 @@ class ExpertCombineForTest {
     DeviceArray<std::uint64_t> step_{std::vector<std::uint64_t>{kStep}};
     DeviceArray<std::uint64_t> answered_{std::vector<std::uint64_t>{0}};
     DeviceArray<HandOffTimes> times_{std::vector<HandOffTimes>(1)};
-    MappedArray<std::int32_t> host_rows_{pairs()};
     MappedArray<float> host_outputs_{pairs() * rows()};
     MappedArray<std::uint64_t> flags_{32};
 };

@@ -31,7 +31,12 @@ struct LaunchShape {
     dim3 grid;
     unsigned threads;
     std::size_t shared_bytes = 0;
+    bool lives_on_cache = false;  ///< the first-level one, which `prefer_shared_memory` would take
 };
+
+/// Lets a kernel of the current GPU have its multiprocessors' memory as shared memory, as far as it can be:
+/// where two kernels want it cut in different ways, the second cannot start before the first has ended.
+void prefer_shared_memory(const void* kernel);
 
 /// Queues a kernel that begins with `await_previous` (device/overlap.cuh), so that its start may overlap the
 /// end of the kernel before it.
@@ -48,6 +53,7 @@ void launch(std::string_view name, void (*kernel)(Parameters...), const LaunchSh
     config.stream = stream;
     config.attrs = &attribute;
     config.numAttrs = overlaps_launches() ? 1 : 0;
+    if (!shape.lives_on_cache) prefer_shared_memory(reinterpret_cast<const void*>(kernel));
     if (shape.shared_bytes > kSharedWithoutAsking) {
         // Never less than another launch of the kernel in the same graph was given.
         const auto most = std::max<std::uint64_t>(shape.shared_bytes, most_shared_bytes());

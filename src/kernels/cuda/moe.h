@@ -37,7 +37,7 @@ struct Mailbox {
     std::int64_t groups = 0;
 
     std::int32_t* rows = nullptr;  ///< [tokens * used]: row of `outputs`
-    float* outputs = nullptr;      ///< [rows][width]
+    float* outputs = nullptr;      ///< [rows][width], in the order of (expert, pair)
 
     volatile std::uint64_t* request = nullptr;
     volatile std::uint64_t* reply = nullptr;

@@ -39,15 +39,18 @@ __device__ __forceinline__ void await_reply_together(const CombineArgs& args) {
 }
 
 /// The rows that the host computed, to where this block's own are; one warp an expert reads them.
-__device__ __forceinline__ void fetch_missing(const CombineArgs& args, bool missing, std::int64_t pair,
+__device__ __forceinline__ void fetch_missing(const ExpertMatmulArgs& down, const CombineArgs& args, int pair,
                                               int row, int rank, CombineShared& shared) {
+    const bool reads = down.slots[pair] == 0 && warp_index() % kCombineExpertWarps == 0;
+    const float* output = nullptr;
+    if (reads)
+        output = counted_host_output(args.mailbox, down.slots, down.experts, args.out.rows * args.used, pair,
+                                     args.out.width);
     if (threadIdx.x == 0) await_reply_together(args);
     __syncthreads();
     const std::uint64_t begin = nanoseconds_now();
-    const bool reads = missing && warp_index() % kCombineExpertWarps == 0 && lane_index() < kCombineRows;
-    if (reads && row + lane_index() < args.out.width)
-        shared.outputs[rank][lane_index()] =
-            host_output(args.mailbox, pair, args.out.width)[row + lane_index()];
+    if (reads && lane_index() < kCombineRows && row + lane_index() < args.out.width)
+        shared.outputs[rank][lane_index()] = output[row + lane_index()];
     __syncthreads();
     if (args.counters.times != nullptr && blockIdx.x == 0 && threadIdx.x == 0)
         atomicAdd(&args.counters.times->reading, nanoseconds_now() - begin);
@@ -103,7 +106,7 @@ __global__ void __launch_bounds__(kCombineThreads)
     if (slot != 0 && lane_index() % kCombineRowThreads == 0)
         shared.outputs[rank][first_in_block + local] =
             scaled_and_biased(down, 0, expert, first_row + row, product[0]);
-    if (__syncthreads_or(slot == 0)) fetch_missing(args, slot == 0, pair, block_row, rank, shared);
+    if (__syncthreads_or(slot == 0)) fetch_missing(down, args, pair, block_row, rank, shared);
     if (!sums) return;
     float sum = 0.0f;
 #pragma unroll 8

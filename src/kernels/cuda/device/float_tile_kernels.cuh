@@ -93,7 +93,7 @@ void launch_float_tile_matmul(const MatmulArgs& args, StreamHandle stream) {
     for (int j = 0; j < args.count; ++j) strips += (args.jobs[j].rows + kFloatTileRows - 1) / kFloatTileRows;
     const int token_tiles = (args.tokens + kBlockTokens - 1) / kBlockTokens;
     launch("float_tile_matmul", float_tile_matmul<Number>,
-           {dim3(static_cast<unsigned>(strips * token_tiles)), 32 * kFloatTileWarps}, stream, args);
+           {dim3(static_cast<unsigned>(strips * token_tiles)), 32 * kFloatTileWarps, 0, true}, stream, args);
 }
 
 }  // namespace coterie::cuda

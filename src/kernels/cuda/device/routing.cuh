@@ -268,7 +268,8 @@ __device__ inline void route_token(const RouteArgs& args, std::int64_t token, Ro
         publish(args, token, shared);
     }
     __syncthreads();
-    const std::uint64_t begin = nanoseconds_now();
+    const bool timed = threadIdx.x == 0 && shared.missing > 0 && args.counters.times != nullptr;
+    const std::uint64_t begin = timed ? nanoseconds_now() : 0;
     if (shared.missing > 0) hand_over(args, token);
     if (shared.missing > 0 || args.tokens > 1) {
         __threadfence_system();
@@ -280,7 +281,7 @@ __device__ inline void route_token(const RouteArgs& args, std::int64_t token, Ro
     if (missing == 0) return;
     args.mailbox.missing[args.layer] = missing;
     __threadfence_system();
-    if (args.counters.times != nullptr) atomicAdd(&args.counters.times->posting, nanoseconds_now() - begin);
+    if (timed) atomicAdd(&args.counters.times->posting, nanoseconds_now() - begin);
     *args.mailbox.request = *args.counters.step * kEpochsPerStep + static_cast<unsigned>(args.layer) + 1;
 }
 

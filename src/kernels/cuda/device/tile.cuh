@@ -22,7 +22,7 @@ struct TileShape {
     static_assert(kRowWarps * kTokenWarps == kTileThreads / 32);
     static constexpr int kRows = 32 * kRowWarps;
     static constexpr int kTokens = 16 * kTokenWarps;
-    static constexpr int kWarpsOfTokens = kTokenWarps;
+    static constexpr int kWarpsOfRows = kRowWarps;
 };
 using SquareTile = TileShape<2, 4>;
 using NarrowTile = TileShape<4, 2>;  ///< few tokens
@@ -65,9 +65,11 @@ class Tile {
     /// memory.inputs is filled for all tokens of the shape; `tokens` of them are wanted.
     __device__ Tile(Memory& memory, const TileRows& rows, const ActivationBuffer& x, int tokens)
         : memory_(memory), rows_(rows), x_(x) {
+        // Warps 0 to 3 issue beside each other, as 4 to 7 do: where a tile's last tokens are missing, every
+        // issuer still has some of those that are there.
         const int warp = static_cast<int>(threadIdx.x) / 32;
-        first_row_ = 32 * (warp / Shape::kWarpsOfTokens);
-        first_token_ = 8 * kTokenTiles * (warp % Shape::kWarpsOfTokens);
+        first_row_ = 32 * (warp % Shape::kWarpsOfRows);
+        first_token_ = 8 * kTokenTiles * (warp / Shape::kWarpsOfRows);
         tokens_ = first_row_ < rows.count ? tokens - first_token_ : 0;
     }
 

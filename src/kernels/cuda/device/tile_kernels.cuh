@@ -110,7 +110,7 @@ void launch_tile_matmul(const MatmulArgs& args, StreamHandle stream) {
     const int token_tiles = (args.tokens + Shape::kTokens - 1) / Shape::kTokens;
     allow_shared_memory(tile_matmul<Type, Shape>, kBytes);
     launch("tile_matmul", tile_matmul<Type, Shape>,
-           {dim3(static_cast<unsigned>(strips * token_tiles)), kTileThreads, kBytes}, stream, args);
+           {dim3(static_cast<unsigned>(strips * token_tiles)), kTileThreads, kBytes, true}, stream, args);
 }
 
 template <typename Type, typename Shape>
@@ -120,7 +120,8 @@ void launch_tile_expert_matmul_of(const ExpertMatmulArgs& args, StreamHandle str
     const dim3 grid(static_cast<unsigned>(row_strips<Shape>(args.rows) * args.sorted.most_tiles),
                     static_cast<unsigned>(args.matrices));
     allow_shared_memory(tile_expert_matmul<Type, Shape>, kBytes);
-    launch("tile_expert_matmul", tile_expert_matmul<Type, Shape>, {grid, kTileThreads, kBytes}, stream, args);
+    launch("tile_expert_matmul", tile_expert_matmul<Type, Shape>, {grid, kTileThreads, kBytes, true}, stream,
+           args);
 }
 
 static_assert(NarrowTile::kTokens == SortedPairs::kNarrow && SquareTile::kTokens == SortedPairs::kWide);
