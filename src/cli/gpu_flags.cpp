@@ -128,6 +128,26 @@ void add_gpu_flags(CLI::App& command, GpuFlags& flags) {
         ->group(group);
 }
 
+std::int64_t default_window(std::uint64_t model_bytes, std::span<const int> gpus,
+                            std::span<const std::uint64_t> limits, const DeviceList& list) {
+    constexpr std::int64_t kMany = 4096;
+    constexpr std::int64_t kFew = 2048;
+    constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+    constexpr std::uint64_t kRoomy = 10 * kGiB;  // of which a workspace for many takes 0.3 to 0.4 GiB more
+    constexpr std::uint64_t kSpare = 4 * kGiB;
+    std::uint64_t all = 0;
+    for (std::size_t i = 0; i < gpus.size(); ++i) {
+        const auto gpu = std::find_if(list.devices.begin(), list.devices.end(),
+                                      [&](const DeviceInfo& info) { return info.index == gpus[i]; });
+        std::uint64_t bytes = gpu != list.devices.end() ? gpu->memory_bytes : 0;
+        if (i < limits.size() && limits[i] > 0) bytes = std::min(bytes, limits[i]);
+        if (bytes < kRoomy) return kFew;
+        all += bytes;
+    }
+    const bool fits_barely = model_bytes <= all && all - model_bytes < kSpare;
+    return fits_barely ? kFew : kMany;
+}
+
 std::vector<DeviceInfo> named_gpus(std::string_view names, const DeviceList& list) {
     if (names == "none") return {};
     if (names.empty()) return list.devices;

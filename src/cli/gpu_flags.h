@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -31,6 +33,13 @@ struct GpuChoice {
 
 /// No GPUs where the flags want none or there is none. Throws InvalidArgument or Unsupported naming the flag.
 GpuChoice choose_gpus(const GpuFlags& flags, const DeviceList& list);
+
+/// Tokens of a prompt that GPUs take through the layers together, without --window: many, because what a
+/// layer lacks comes over the link once for all of them; fewer where the room for them would be missed, on
+/// small GPUs and where a model (bytes, of all files) fits with little to spare. `limits`: of --vram, one a
+/// GPU, or empty.
+std::int64_t default_window(std::uint64_t model_bytes, std::span<const int> gpus,
+                            std::span<const std::uint64_t> limits, const DeviceList& list);
 
 /// The GPUs that a list such as "0,CUDA1" names; all for "", none for "none".
 std::vector<DeviceInfo> named_gpus(std::string_view names, const DeviceList& list);

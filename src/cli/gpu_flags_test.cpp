@@ -48,6 +48,27 @@ TEST(GpuFlags, SharesBelongToTheGpusInTheirOrder) {
     EXPECT_EQ(choice.shares, (Shares{3, 1.5}));
 }
 
+TEST(GpuFlags, PromptsTakeLongWindowsWhereTheirRoomIsNotMissed) {
+    constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+    DeviceList list = gpus(3);
+    list.devices[0].memory_bytes = 24 * kGiB;
+    list.devices[1].memory_bytes = 12 * kGiB;
+    list.devices[2].memory_bytes = 8 * kGiB;
+    const auto window = [&](std::uint64_t model, const Numbers& on,
+                            const std::vector<std::uint64_t>& limits) {
+        return default_window(model * kGiB, on, limits, list);
+    };
+    EXPECT_EQ(window(18, {0}, {}), 4096) << "fits";
+    EXPECT_EQ(window(22, {0}, {}), 2048) << "fits barely";
+    EXPECT_EQ(window(30, {0}, {}), 4096) << "does not fit";
+    EXPECT_EQ(window(34, {0, 1}, {}), 2048);
+    EXPECT_EQ(window(40, {0, 1}, {}), 4096);
+    EXPECT_EQ(window(40, {0, 2}, {}), 2048) << "one is small";
+    EXPECT_EQ(window(18, {0}, {12 * kGiB}), 4096);
+    EXPECT_EQ(window(18, {0}, {6 * kGiB}), 2048);
+    EXPECT_EQ(window(18, {0}, {0}), 4096) << "no limit";
+}
+
 TEST(GpuFlags, ErrorsNameTheFlag) {
     const auto names = [](const GpuFlags& flags, const char* flag) {
         EXPECT_NE(message_of(flags, gpus(2)).find(flag), std::string::npos)

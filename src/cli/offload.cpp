@@ -99,11 +99,10 @@ void check_placement_flags(const PlacementFlags& flags) {
     static_cast<void>(plan::fixed_window(flags.window));
 }
 
-constexpr std::int64_t kGpuWindow = 2048;
-
 /// Runs the model on GPUs, if some are wanted and the model can.
 void add_gpus(const gguf::Archive& archive, const ModelOptions& options, engine::EngineOptions& engine) {
-    const GpuChoice choice = choose_gpus(options.gpu, list_devices());
+    const DeviceList devices = list_devices();
+    const GpuChoice choice = choose_gpus(options.gpu, devices);
     if (choice.gpus.empty()) return;
     const auto model = models::build_model(archive);
     if (const std::string part = engine::unsupported_on_device(*model); !part.empty()) {
@@ -124,7 +123,9 @@ void add_gpus(const gguf::Archive& archive, const ModelOptions& options, engine:
             std::vector<std::int32_t>(static_cast<std::size_t>(model->config.layers), 0)};
     }
     engine.offload.cache.first_layer = request.cpu_moe_layers;
-    engine.window = plan::fixed_window(placement.window).value_or(kGpuWindow);
+    engine.window =
+        plan::fixed_window(placement.window)
+            .value_or(default_window(archive.total_bytes(), choice.gpus, request.vram_bytes, devices));
     if (model->config.experts == 0) return;
     engine.offload.profile = open_profile(archive, model->config, options.offload);
     engine.offload.trains_profile = options.offload.profile == OffloadFlags::Profile::Learns;
