@@ -116,7 +116,8 @@ void MissServer::mark_handed(int layer, std::span<const std::int32_t> experts,
         handed_[pair] = missing(experts[pair]) && --linked < 0;
 }
 
-/// The pairs of a layer that were handed over, sorted by expert; the mailbox learns each pair's row.
+/// The pairs of a layer that were handed over, in the order of (expert, pair), which the mailbox's outputs
+/// have (kernels/cuda/moe.h); the mailbox learns each pair's row.
 void MissServer::plan(int layer, std::int64_t tokens) {
     const models::MoeFfn& ffn = *list_.experts[static_cast<std::size_t>(layer)];
     const std::int64_t used = ffn.routing.used;

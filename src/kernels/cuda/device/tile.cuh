@@ -65,8 +65,8 @@ class Tile {
     /// memory.inputs is filled for all tokens of the shape; `tokens` of them are wanted.
     __device__ Tile(Memory& memory, const TileRows& rows, const ActivationBuffer& x, int tokens)
         : memory_(memory), rows_(rows), x_(x) {
-        // Warps 0 to 3 issue beside each other, as 4 to 7 do: where a tile's last tokens are missing, every
-        // issuer still has some of those that are there.
+        // Warps 0 to 3 have an issuer each, as 4 to 7 have: the rows of few tokens, at a tile's end, are
+        // shared out over several of them.
         const int warp = static_cast<int>(threadIdx.x) / 32;
         first_row_ = 32 * (warp % Shape::kWarpsOfRows);
         first_token_ = 8 * kTokenTiles * (warp / Shape::kWarpsOfRows);
