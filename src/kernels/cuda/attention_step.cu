@@ -23,6 +23,7 @@ struct HeadTables {
 __device__ AttentionInputs with_tables(const AttentionInputs& inputs, HeadTables& tables) {
     AttentionInputs near = inputs;
     const int pairs = max(inputs.query_pairs, inputs.key_pairs);
+#pragma unroll 1
     for (int i = static_cast<int>(threadIdx.x); i < inputs.key_width; i += kThreads) {
         if (inputs.query_norm != nullptr) tables.query_norm[i] = inputs.query_norm[i];
         if (inputs.key_norm != nullptr) tables.key_norm[i] = inputs.key_norm[i];
@@ -40,13 +41,13 @@ __device__ AttentionInputs with_tables(const AttentionInputs& inputs, HeadTables
 
 /// The new key or value goes to a block's staged rows and, by the first block of its key-value head, to the
 /// cache.
-template <typename Value>
-__device__ void store_new(const PagePartView& part, std::byte* staged, std::byte* cached, int width,
-                          Value value) {
-    store_cache(part.type, staged, width, value);
-    if (cached != nullptr) store_cache(part.type, cached, width, value);
+template <cpu::CacheType kType, typename Value>
+__device__ void store_new(std::byte* staged, std::byte* cached, int width, Value value) {
+    store_cache<kType>(staged, width, value);
+    if (cached != nullptr) store_cache<kType>(cached, width, value);
 }
 
+template <cpu::CacheType kKeys, cpu::CacheType kValues>
 __device__ void prepare_new_row(const AttentionArgs& args, const AttentionInputs& inputs, const Place& place,
                                 int row, std::uint32_t page, const RowStaging& staging,
                                 std::byte* shared_rows, HeadScratch& scratch) {
@@ -57,14 +58,13 @@ __device__ void prepare_new_row(const AttentionArgs& args, const AttentionInputs
     if (warp_index() == kBlockHeads) {
         prepare_head(inputs.keys.data + place.kv_head * args.key_width, inputs, inputs.key_norm,
                      inputs.key_epsilon, inputs.key_pairs, 0, scratch.key);
-        store_new(args.cache.keys, shared_rows + row * staging.key_bytes, cached(args.cache.keys),
-                  args.key_width, [&](int i) { return scratch.key[i]; });
+        store_new<kKeys>(shared_rows + row * staging.key_bytes, cached(args.cache.keys), args.key_width,
+                         [&](int i) { return scratch.key[i]; });
     }
     if (warp_index() == kBlockHeads + 1) {
         const float* value = inputs.values.data + place.kv_head * args.value_width;
-        store_new(args.cache.values,
-                  shared_rows + kPagePositions * staging.key_bytes + row * staging.value_bytes,
-                  cached(args.cache.values), args.value_width, [&](int i) { return value[i]; });
+        store_new<kValues>(shared_rows + kPagePositions * staging.key_bytes + row * staging.value_bytes,
+                           cached(args.cache.values), args.value_width, [&](int i) { return value[i]; });
     }
 }
 
@@ -96,7 +96,7 @@ __global__ void __launch_bounds__(kThreads, 4)
         prepare_head(inputs.queries.data + head * args.key_width, near, near.query_norm, inputs.query_epsilon,
                      inputs.query_pairs, 0, shared.queries[warp_index()]);
     }
-    if (holds_new) prepare_new_row(args, near, place, old_end, number, staging, shared_rows, scratch);
+    if (holds_new) prepare_new_row<kKeys, kValues>(args, near, place, old_end, number, staging, shared_rows, scratch);
     await_copies();
     __syncthreads();
     attend_page<kKeys, kValues>(args, place, page, keys, values, shared, few);

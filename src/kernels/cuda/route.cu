@@ -9,9 +9,8 @@ constexpr int kThreads = 128;
 /// A block a token.
 __global__ void __launch_bounds__(kThreads) route_kernel(const RouteArgs args) {
     __shared__ RouteShared shared;
-    prefetch_tables(args);
     await_previous();
-    route_token(args, blockIdx.x, shared);
+    route_token(args, blockIdx.x, own_expert(args), shared);
 }
 
 }  // namespace

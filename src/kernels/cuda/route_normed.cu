@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kThreads)
     }
     copy_units(reinterpret_cast<std::byte*>(norm), reinterpret_cast<const std::byte*>(router.input.weight),
                staging.weights_bytes, {threadIdx.x, kThreads});
-    prefetch_tables(args);
+    const OwnExpert own = own_expert(args);
     await_previous();
     load_sums<3>(router.input, token, sums);
     await_copies();
@@ -73,7 +73,7 @@ __global__ void __launch_bounds__(kThreads)
         for (int g = first; 32 * g < width; g += static_cast<int>(gridDim.x) * kStoringWarps)
             store_normed_group(router.input, token, g, sums, norm, factor);
     }
-    if (arrives_last(router.arrivals[token], gridDim.x)) route_token(args, token, shared);
+    if (arrives_last(router.arrivals[token], gridDim.x)) route_token(args, token, own, shared);
 }
 
 }  // namespace

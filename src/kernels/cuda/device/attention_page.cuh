@@ -80,6 +80,7 @@ template <typename Unit>
 __device__ HeadRows stage(const HeadRows& from, std::uint32_t bytes, int begin, int end, std::byte* to) {
     const unsigned units = bytes / sizeof(Unit);
     const unsigned total = static_cast<unsigned>(max(end - begin, 0)) * units;
+#pragma unroll 1
     for (unsigned i = threadIdx.x; i < total; i += kThreads) {
         const unsigned r = static_cast<unsigned>(begin) + i / units;
         copy_to_shared<sizeof(Unit)>(to + r * bytes + i % units * sizeof(Unit),
@@ -109,11 +110,12 @@ __device__ void scores(const AttentionArgs& args, const HeadRows& keys, int begi
     const int lane = lane_index();
     const int width = args.key_width;
     const bool short_lane = width % 32 != 0 && lane >= width % 32;
+#pragma unroll 1
     for (int r = begin + warp_index(); r < end; r += 2 * kWarps) {
         const int second = r + kWarps;
         const std::byte* rows[2] = {keys.row(r), keys.row(min(second, end - 1))};
         float sums[2 * kBlockHeads] = {};
-#pragma unroll 4
+#pragma unroll 2
         for (int i = lane; i < width; i += 32) {
 #pragma unroll
             for (int k = 0; k < 2; ++k) {
@@ -223,10 +225,12 @@ __device__ inline void join_few(const AttentionArgs& args, const Place& place, i
     __syncthreads();
     if (mine && p > 0) {
         float before = shared.maxima[h][0];
+#pragma unroll 1
         for (int i = 1; i < p; ++i) before = fmaxf(before, shared.maxima[h][i]);
         shared.factors[h][p] = join(before, shared.maxima[h][p], fmaxf(before, shared.maxima[h][p]));
     }
     __syncthreads();
+#pragma unroll 1
     for (int i = static_cast<int>(threadIdx.x); i / 32 * 32 < place.heads * args.value_width; i += kThreads) {
         const bool inside = i < place.heads * args.value_width;
         const int head = inside ? i / args.value_width : 0;
@@ -275,6 +279,7 @@ __device__ void attend_page(const AttentionArgs& args, const Place& place, const
                             FewShared& few) {
     scores<kKeys>(args, keys, page.begin, page.end, shared);
     soften(place.heads, page.begin, page.end, shared);
+#pragma unroll 1
     for (int i = static_cast<int>(threadIdx.x); i < place.heads * args.value_width; i += kThreads) {
         const int h = i / args.value_width;
         const int d = i % args.value_width;

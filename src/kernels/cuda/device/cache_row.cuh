@@ -27,21 +27,35 @@ __device__ __forceinline__ float load_cache(const std::byte* row, int i) {
 }
 
 /// One warp stores n values; value(i) gives them.
-template <typename Value>
-__device__ __forceinline__ void store_cache(cpu::CacheType type, std::byte* row, int n, Value value) {
+template <cpu::CacheType kType, typename Value>
+__device__ __forceinline__ void store_cache(std::byte* row, int n, Value value) {
     const int lane = lane_index();
+#pragma unroll 1
     for (int begin = 0; begin < n; begin += 32) {
         const int i = begin + lane;
-        if (type == cpu::CacheType::Q8_0) {
+        if constexpr (kType == cpu::CacheType::Q8_0) {
             const QuantisedGroup group = quantise_group(value(i));
             std::byte* block = row + begin / 32 * reference::kQ8BlockBytes;
             if (lane == 0) *reinterpret_cast<__half*>(block) = __float2half_rn(group.scale);
             block[reference::kQ8ScaleBytes + lane] = static_cast<std::byte>(group.quant);
-        } else if (i < n && type == cpu::CacheType::F16) {
-            reinterpret_cast<__half*>(row)[i] = __float2half_rn(value(i));
-        } else if (i < n) {
-            reinterpret_cast<float*>(row)[i] = value(i);
+        } else if constexpr (kType == cpu::CacheType::F16) {
+            if (i < n) reinterpret_cast<__half*>(row)[i] = __float2half_rn(value(i));
+        } else {
+            if (i < n) reinterpret_cast<float*>(row)[i] = value(i);
         }
+    }
+}
+
+/// The same for a type that is known when it runs.
+template <typename Value>
+__device__ __forceinline__ void store_cache(cpu::CacheType type, std::byte* row, int n, Value value) {
+    switch (type) {
+        case cpu::CacheType::F32:
+            return store_cache<cpu::CacheType::F32>(row, n, value);
+        case cpu::CacheType::F16:
+            return store_cache<cpu::CacheType::F16>(row, n, value);
+        case cpu::CacheType::Q8_0:
+            return store_cache<cpu::CacheType::Q8_0>(row, n, value);
     }
 }
 

@@ -95,7 +95,7 @@ template <typename Type, int kTokens, int kThreads>
 __device__ __forceinline__ void add_groups(const std::uint8_t* row, unsigned groups,
                                            const ActivationBuffer& x, const unsigned (&first_groups)[kTokens],
                                            float (&acc)[kTokens]) {
-    constexpr int kRounds = kTokens == 1 ? 4 : 2;           // under way at once
+    constexpr int kRounds = kTokens == 1 ? 2 : 1;           // under way at once
     constexpr bool kWhole = Type::kGroups % kThreads == 0;  // no round is short
     const unsigned thread = threadIdx.x & (kThreads - 1);
 #pragma unroll kRounds

@@ -39,7 +39,7 @@ template <typename A, typename B>
 __device__ __forceinline__ float warp_dot(int n, A a, B b) {
     float lane = 0.0f;
     int i = lane_index();
-#pragma unroll 16
+#pragma unroll 4
     for (; i < n; i += 32) lane = __fmaf_rn(a(i), b(i), lane);
     if (n % 32 != 0 && lane_index() >= n % 32) lane = __fadd_rn(lane, 0.0f);  // turns a lane of -0 into +0
     return fold_lanes(lane);

@@ -148,7 +148,7 @@ __device__ __forceinline__ float product_of_parts(const ExpertGateArgs& args, co
                                   staging.groups, {threadIdx.x, kFusedThreads});
     close_copies();
     std::byte* place = shared + warp_index() * staging.warp_bytes;
-#pragma unroll
+#pragma unroll 1
     for (int p = 0; p < kParts; ++p) {
         stage_part(place, first_row, row_bytes, rows, bytes_to(begin_of(p)), bytes_to(begin_of(p + 1)));
         close_copies();
@@ -158,21 +158,14 @@ __device__ __forceinline__ float product_of_parts(const ExpertGateArgs& args, co
     await_copies_but<kParts>();
     __syncthreads();
     float acc[1] = {};
-    const auto add = [&](int p) {
+#pragma unroll 1
+    for (int p = 0; p < kParts; ++p) {
+        await_copies_but(kParts - 1 - p);
         __syncwarp();
         const unsigned first_groups[1] = {begin_of(p)};
         add_groups<Type, 1, kExpertRowThreads>(row + bytes_to(begin_of(p)), begin_of(p + 1) - begin_of(p), x,
                                                first_groups, acc);
-    };
-    await_copies_but<3>();
-    add(0);
-    await_copies_but<2>();
-    add(1);
-    await_copies_but<1>();
-    add(2);
-    await_copies_but<0>();
-    add(3);
-    static_assert(kParts == 4);
+    }
     return add_accumulators<kExpertRowThreads>(acc[0]);
 }
 

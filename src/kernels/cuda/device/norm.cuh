@@ -25,6 +25,7 @@ __device__ __forceinline__ void load_sums(const NormedInput& in, std::int64_t to
     const auto* y = reinterpret_cast<const float4*>(in.y + token * in.stride);
     const int quads = (in.width + 3) / 4;
     const int threads = static_cast<int>(blockDim.x);
+#pragma unroll 1
     for (int begin = static_cast<int>(threadIdx.x); begin < quads; begin += kAhead * threads) {
         float4 sums[kAhead];
         float4 added[kAhead];

@@ -19,7 +19,8 @@ inline constexpr int kNormedWarpRows = 32 / kNormedRowThreads;
 inline constexpr int kNormedWarps = 8;
 inline constexpr int kNormedThreads = 32 * kNormedWarps;
 inline constexpr int kNormedStrip = kNormedWarps * kNormedWarpRows;
-inline constexpr int kNormedBatch = 8;  ///< groups that a warp quantises at once
+inline constexpr int kNormedQuads = 2;  ///< of four values, that a thread quantises one after the other
+inline constexpr int kNormedBatch = 4 * kNormedQuads * kNormedThreads;  ///< values of a block
 
 /// Where a block's inputs lie behind its weights: their quantised form, then the sums they come from.
 struct NormedStaging {
@@ -28,31 +29,42 @@ struct NormedStaging {
     std::size_t input_bytes() const { return groups * static_cast<std::size_t>(kNormedGroupBytes); }
 };
 
-/// Those of groups `first`, `first + 1` ...
-__device__ __forceinline__ void load_norm_weights(const NormedInput& input, int first,
-                                                  float (&weights)[kNormedBatch]) {
+/// The norm's weights of this thread's quads of the batch that begins with value `batch`; what lies behind the
+/// row's end means nothing.
+__device__ __forceinline__ void load_norm_weights(const NormedInput& input, int batch,
+                                                  float4 (&weights)[kNormedQuads]) {
 #pragma unroll
-    for (int k = 0; k < kNormedBatch; ++k) {
-        const int i = 32 * (first + k) + lane_index();
-        weights[k] = i < input.width ? input.weight[i] : 0.0f;
+    for (int k = 0; k < kNormedQuads; ++k) {
+        const int i = batch + 4 * (static_cast<int>(threadIdx.x) + k * kNormedThreads);
+        weights[k] = i < input.width ? *reinterpret_cast<const float4*>(input.weight + i) : float4{};
     }
 }
 
-/// Group `first + k` of the normed row in values[k], +0 past the row's end.
-__device__ __forceinline__ void quantise_batch(const ActivationBuffer& x, int first, int groups,
-                                               const float (&values)[kNormedBatch]) {
-    const QuantisedGroups<kNormedBatch> batch = quantise_groups(values);
+/// This thread's quads of a batch of the normed row, +0 past the row's end, to x.
+__device__ __forceinline__ void quantise_batch(const ActivationBuffer& x, int batch, int width,
+                                               const float* sums, float factor,
+                                               const float4 (&weights)[kNormedQuads]) {
+    const int end = (width + 31) / 32 * 32;
 #pragma unroll
-    for (int k = 0; k < kNormedBatch; ++k) {
-        if (first + k >= groups) break;
-        x.quants[(first + k) * 32 + lane_index()] = batch.quants[k];
+    for (int k = 0; k < kNormedQuads; ++k) {
+        const int i = batch + 4 * (static_cast<int>(threadIdx.x) + k * kNormedThreads);
+        if (i / 128 * 128 >= end) break;  // of a warp's 128 values none is in the row
+        const float4 sum = i < width ? *reinterpret_cast<const float4*>(sums + i) : float4{};
+        const float4 weight = weights[k];
+        const auto value = [=](int at, float s, float w) {
+            return at < width ? normalised(s, factor, w) : 0.0f;
+        };
+        const QuantisedQuad quad =
+            quantise_quad({value(i, sum.x, weight.x), value(i + 1, sum.y, weight.y),
+                           value(i + 2, sum.z, weight.z), value(i + 3, sum.w, weight.w)});
+        if (i >= end) continue;
+        reinterpret_cast<std::uint32_t*>(x.quants)[i / 4] = quad.quants;
+        if (i % 32 != 0) continue;
+        const float whole = static_cast<float>(quad.half_sums[0] + quad.half_sums[1]);
+        reinterpret_cast<float2*>(x.scales)[i / 32] = {quad.scale, __fmul_rn(quad.scale, whole)};
+        reinterpret_cast<short2*>(x.half_sums)[i / 32] = {static_cast<short>(quad.half_sums[0]),
+                                                          static_cast<short>(quad.half_sums[1])};
     }
-    const int g = first + lane_index();
-    if (lane_index() >= kNormedBatch || g >= groups) return;
-    const float sum = static_cast<float>(batch.half_sums[0] + batch.half_sums[1]);
-    reinterpret_cast<float2*>(x.scales)[g] = {batch.scale, __fmul_rn(batch.scale, sum)};
-    reinterpret_cast<short2*>(x.half_sums)[g] = {static_cast<short>(batch.half_sums[0]),
-                                                 static_cast<short>(batch.half_sums[1])};
 }
 
 template <typename First, typename Second>
@@ -93,21 +105,17 @@ __global__ void __launch_bounds__(kNormedThreads, 4)
     auto* sums = reinterpret_cast<float*>(memory + staging.groups * ActivationBuffer::kGroupBytes);
 
     const int groups = (input.width + 31) / 32;
-    float weights[kNormedBatch];
-    load_norm_weights(input, warp_index() * kNormedBatch, weights);
+    float4 weights[kNormedQuads];
+    load_norm_weights(input, 0, weights);
     await_previous();
     load_sums<2>(input, 0, sums);
     const float factor = block_norm_factor(input, sums);
-    for (int first = warp_index() * kNormedBatch; first < groups; first += kNormedWarps * kNormedBatch) {
-        float values[kNormedBatch];
-#pragma unroll
-        for (int k = 0; k < kNormedBatch; ++k) {
-            const int i = 32 * (first + k) + lane_index();
-            values[k] = i < input.width ? normalised(sums[i], factor, weights[k]) : 0.0f;
-        }
-        quantise_batch(x, first, groups, values);
-        load_norm_weights(input, first + kNormedWarps * kNormedBatch, weights);
+#pragma unroll 1
+    for (int batch = 0; batch < input.width; batch += kNormedBatch) {
+        if (batch > 0) load_norm_weights(input, batch, weights);
+        quantise_batch(x, batch, input.width, sums, factor, weights);
     }
+#pragma unroll 1
     for (int g = static_cast<int>(blockIdx.x) * kNormedWarps + warp_index(); g < groups;
          g += static_cast<int>(gridDim.x) * kNormedWarps)
         store_normed_group(input, 0, g, sums, input.weight, factor);

@@ -14,12 +14,4 @@ __device__ __forceinline__ void await_previous() {
 #endif
 }
 
-/// Asks for bytes that will be read: into the second-level cache, by `threads` threads together.
-__device__ __forceinline__ void prefetch(const std::uint8_t* begin, unsigned bytes, unsigned thread,
-                                         unsigned threads) {
-    constexpr unsigned kLine = 128;
-    for (unsigned at = thread * kLine; at < bytes; at += threads * kLine)
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(begin + at));
-}
-
 }  // namespace coterie::cuda

@@ -36,46 +36,44 @@ __device__ __forceinline__ QuantisedGroup quantise_group(float value) {
     return group;
 }
 
-/// `quantise_group` of kCount groups at once, a value of each in every lane: each group's divisions are one
-/// lane's.
-template <int kCount>
-struct QuantisedGroups {
-    std::int8_t quants[kCount];  ///< this lane's
-    float scale;                 ///< in lane k group k's, as what follows
+/// `quantise_group` of four groups by one warp: eight neighbouring lanes hold a group, four values each.
+struct QuantisedQuad {
+    std::uint32_t quants;  ///< this lane's, a byte each
+    float scale;           ///< the same in all eight lanes, as what follows
     int half_sums[2];
 };
 
-template <int kCount>
-__device__ __forceinline__ QuantisedGroups<kCount> quantise_groups(const float (&values)[kCount]) {
+__device__ __forceinline__ QuantisedQuad quantise_quad(const float4& values) {
     constexpr std::uint32_t kInfinity = 0x7f800000;
     constexpr float kSmallestMaximum = 1e-35f;
-    constexpr int kRaise = 128;
-    QuantisedGroups<kCount> groups{};
-    std::uint32_t bits = 0;
+    constexpr std::uint32_t kOnes = 0x01010101;
+    const auto magnitude = [](float value) { return __float_as_uint(value) & 0x7fffffffu; };
+    std::uint32_t bits = max(max(magnitude(values.x), magnitude(values.y)),
+                             max(magnitude(values.z), magnitude(values.w)));
 #pragma unroll
-    for (int k = 0; k < kCount; ++k) {
-        const std::uint32_t largest = warp_maximum(__float_as_uint(values[k]) & 0x7fffffffu);
-        if (lane_index() == k) bits = largest;
-    }
+    for (int width = 4; width > 0; width /= 2) bits = max(bits, __shfl_xor_sync(kFullWarp, bits, width));
     const float maximum = __uint_as_float(bits);
     const bool ordinary = bits < kInfinity && maximum >= kSmallestMaximum;
     const float divisor = ordinary ? maximum : 1.0f;
     // Where it is 0, so is every quant: a product that is not a number becomes 0 as well.
     const float inverse = ordinary ? __fdiv_rn(127.0f, divisor) : 0.0f;
-    groups.scale = ordinary            ? __fdiv_rn(divisor, 127.0f)
-                   : bits >= kInfinity ? __uint_as_float(0x7fc00000)
-                                       : 0.0f;
-#pragma unroll
-    for (int k = 0; k < kCount; ++k) {
-        const float scaled = __fmul_rn(values[k], __shfl_sync(kFullWarp, inverse, k));
-        groups.quants[k] = static_cast<std::int8_t>(__float2int_rn(scaled));
-        const unsigned raised = static_cast<unsigned>(groups.quants[k] + kRaise);
-        const unsigned sums = warp_sum(lane_index() < 16 ? raised : raised << 16);
-        if (lane_index() != k) continue;
-        groups.half_sums[0] = static_cast<int>(sums & 0xffff) - 16 * kRaise;
-        groups.half_sums[1] = static_cast<int>(sums >> 16) - 16 * kRaise;
-    }
-    return groups;
+    const auto quant = [=](float value) {
+        return static_cast<std::uint32_t>(__float2int_rn(__fmul_rn(value, inverse)));
+    };
+    QuantisedQuad quad{};
+    quad.quants = __byte_perm(__byte_perm(quant(values.x), quant(values.y), 0x0040),
+                              __byte_perm(quant(values.z), quant(values.w), 0x0040), 0x5410);
+    quad.scale = ordinary            ? __fdiv_rn(divisor, 127.0f)
+                 : bits >= kInfinity ? __uint_as_float(0x7fc00000)
+                                     : 0.0f;
+    int half = __dp4a(static_cast<int>(quad.quants), static_cast<int>(kOnes), 0);
+    half += __shfl_xor_sync(kFullWarp, half, 1);
+    half += __shfl_xor_sync(kFullWarp, half, 2);
+    const int other = __shfl_xor_sync(kFullWarp, half, 4);
+    const bool upper = lane_index() & 4;
+    quad.half_sums[0] = upper ? other : half;
+    quad.half_sums[1] = upper ? half : other;
+    return quad;
 }
 
 /// Quantises and stores group g of token t; `value` is this lane's, +0 past the row's end.

@@ -7,39 +7,53 @@
 #include "kernels/cuda/matmul.h"
 #include "kernels/cuda/moe.h"
 
-/// How a block routes a token: its first warp chooses (src/kernels/cpu/route.h), all of it hands the token
-/// over where experts are missing.
+/// How a block routes a token (src/kernels/cpu/route.h) and hands it over where experts are missing.
 namespace coterie::cuda {
 
 inline constexpr float kSmallestSum = 6.103515625e-5f;
 
-struct RouteShared {
+struct alignas(16) RouteShared {
     float probabilities[kMostExperts];
-    float scores[kMostExperts];
+    union {
+        float scores[kMostExperts];
+        unsigned keys[kMostExperts];  ///< then: the scores as integers of the same order, NaN as 0
+    };
     float group_scores[kMostExperts / 2];
     std::int32_t chosen[kMostUsed];
     float weights[kMostUsed];
+    std::uint64_t slots[kMostUsed];
     int missing;
 };
 
-/// softmax over values[0, n) by one warp, in place: src/kernels/reference/softmax.cpp.
+__device__ __forceinline__ int thread_index() { return static_cast<int>(threadIdx.x); }
+__device__ __forceinline__ int block_threads() { return static_cast<int>(blockDim.x); }
+
+/// softmax over values[0, n), in place: src/kernels/reference/softmax.cpp. Every warp finds the maximum and
+/// the sum for itself.
 __device__ inline void soften(float* values, int n) {
     float maximum = -INFINITY;
+#pragma unroll 1
     for (int i = lane_index(); i < n; i += 32) maximum = fmaxf(maximum, values[i]);
     maximum = warp_maximum(maximum);
-    float lane = 0.0f;
-    for (int i = lane_index(); i < n; i += 32) {
+    __syncthreads();
+#pragma unroll 1
+    for (int i = thread_index(); i < n; i += block_threads())
         values[i] = law_exp(__fsub_rn(values[i], maximum));
-        lane = __fadd_rn(lane, values[i]);
-    }
+    __syncthreads();
+    float lane = 0.0f;
+#pragma unroll 1
+    for (int i = lane_index(); i < n; i += 32) lane = __fadd_rn(lane, values[i]);
     const float sum = fold_lanes(lane);
-    for (int i = lane_index(); i < n; i += 32) values[i] = __fdiv_rn(values[i], sum);
-    __syncwarp();
+    __syncthreads();
+#pragma unroll 1
+    for (int i = thread_index(); i < n; i += block_threads()) values[i] = __fdiv_rn(values[i], sum);
+    __syncthreads();
 }
 
 __device__ inline float two_best_sum(const float* scores, int count) {
     float first = -INFINITY;
     float second = -INFINITY;
+#pragma unroll 1
     for (int i = 0; i < count; ++i) {
         if (scores[i] > first) {
             second = first;
@@ -51,19 +65,24 @@ __device__ inline float two_best_sum(const float* scores, int count) {
     return count > 1 ? __fadd_rn(first, second) : first;
 }
 
+/// By one warp.
 __device__ inline void drop_weak_groups(const cpu::Routing& routing, RouteShared& shared) {
     const int groups = static_cast<int>(routing.groups);
     const int size = static_cast<int>(routing.experts) / groups;
+#pragma unroll 1
     for (int g = lane_index(); g < groups; g += 32)
         shared.group_scores[g] = two_best_sum(shared.scores + g * size, size);
     __syncwarp();
+#pragma unroll 1
     for (int g = lane_index(); g < groups; g += 32) {
         int better = 0;
+#pragma unroll 1
         for (int other = 0; other < groups; ++other) {
             const bool tie_lost = shared.group_scores[other] == shared.group_scores[g] && other < g;
             better += shared.group_scores[other] > shared.group_scores[g] || tie_lost;
         }
         if (better < routing.groups_used) continue;
+#pragma unroll 1
         for (int i = 0; i < size; ++i) shared.scores[g * size + i] = -INFINITY;
     }
     __syncwarp();
@@ -76,114 +95,121 @@ __device__ inline unsigned ordered(float score) {
     return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
 }
 
-/// A lane's experts: lane, lane + 32 ...
-template <int kPerLane>
-struct LaneScores {
-    unsigned keys[kPerLane];
-    unsigned untaken = 0;  ///< bits
+/// How many experts the law takes before `expert`, where no score is NaN: those of larger scores and, of the
+/// same, those of lower index. keys: up to a multiple of 4, filled up with 0.
+__device__ inline int rank_of(const unsigned* keys, int experts, int expert) {
+    const unsigned mine = keys[expert];
+    int before = 0;
+#pragma unroll 4
+    for (int first = 0; first < experts; first += 4) {
+        const uint4 others = reinterpret_cast<const uint4*>(keys)[first / 4];
+        const unsigned below = first + 3 < expert ? mine - 1 : mine;
+        before += (others.x > below) + (others.y > below) + (others.z > below) + (others.w > below);
+    }
+#pragma unroll 1
+    for (int other = expert & ~3; other < expert; ++other) before += keys[other] == mine;
+    return before;
+}
+
+/// The expert of a rank, where scores may be NaN, by one thread. The law scans from the lowest index that is
+/// not taken and moves on to what is larger: where the first score is NaN it stays, and later ones that are
+/// NaN never win.
+__device__ inline int take_next(const RouteShared& shared, int experts, int rank) {
+    const auto taken = [&](int expert) {
+        bool found = false;
+#pragma unroll 1
+        for (int r = 0; r < rank; ++r) found |= shared.chosen[r] == expert;
+        return found;
+    };
+    int best = -1;
+#pragma unroll 1
+    for (int expert = 0; expert < experts; ++expert) {
+        if (taken(expert)) continue;
+        const bool larger = best >= 0 && shared.keys[best] != 0 && shared.keys[expert] > shared.keys[best];
+        if (best < 0 || larger) best = expert;
+    }
+    return best;
+}
+
+/// What the layer's tables say of the expert with the thread's number. They leave the second-level cache from
+/// one step to the next, so they are asked for early.
+struct OwnExpert {
+    std::uint64_t resident = 0;
+    float selection_bias = 0.0f;
 };
 
-/// The law scans from the lowest index that is not taken and moves on to what is larger. So ties go to the
-/// lower index; where the first score is NaN it stays, and later ones that are NaN never win.
-template <int kPerLane>
-__device__ int take_best(LaneScores<kPerLane>& lane_scores, bool any_nan) {
-    const unsigned lane = static_cast<unsigned>(lane_index());
-    constexpr unsigned kNone = 0xffffffffu;
-    if (any_nan) {
-        const unsigned mine =
-            lane_scores.untaken == 0
-                ? kNone
-                : lane + 32 * static_cast<unsigned>(__ffs(static_cast<int>(lane_scores.untaken)) - 1);
-        const unsigned lowest = warp_minimum(mine);
-        unsigned key = 1;
-#pragma unroll
-        for (int i = 0; i < kPerLane; ++i)
-            if (lowest == lane + 32u * i) key = lane_scores.keys[i];
-        if (__any_sync(kFullWarp, key == 0)) {
-            if (lowest % 32 == lane) lane_scores.untaken &= ~(1u << lowest / 32);
-            return static_cast<int>(lowest);
-        }
-    }
-    unsigned best = 0;
-#pragma unroll
-    for (int i = 0; i < kPerLane; ++i)
-        if (lane_scores.untaken >> i & 1) best = max(best, lane_scores.keys[i]);
-    best = warp_maximum(best);
-    unsigned index = kNone;
-#pragma unroll
-    for (int i = kPerLane - 1; i >= 0; --i)
-        if ((lane_scores.untaken >> i & 1) && lane_scores.keys[i] == best) index = lane + 32u * i;
-    index = warp_minimum(index);
-    if (index % 32 == lane) lane_scores.untaken &= ~(1u << index / 32);
-    return static_cast<int>(index);
+__device__ inline OwnExpert own_expert(const RouteArgs& args) {
+    const int expert = thread_index();
+    if (expert >= static_cast<int>(args.routing.experts)) return {};
+    return {args.residents[expert], args.selection_bias != nullptr ? args.selection_bias[expert] : 0.0f};
 }
 
-template <int kPerLane>
-__device__ void take_ranks(RouteShared& shared, int experts, int used) {
-    LaneScores<kPerLane> scores;
-    bool nan = false;
-#pragma unroll
-    for (int i = 0; i < kPerLane; ++i) {
-        const int expert = lane_index() + 32 * i;
-        scores.keys[i] = 0;
-        if (expert >= experts) continue;
-        scores.keys[i] = ordered(shared.scores[expert]);
-        nan |= scores.keys[i] == 0;
-        scores.untaken |= 1u << i;
-    }
-    const bool any_nan = __any_sync(kFullWarp, nan);
-    for (int rank = 0; rank < used; ++rank) {
-        const int best = take_best(scores, any_nan);
-        if (lane_index() == rank) {
-            shared.chosen[rank] = best;
-            shared.weights[rank] = shared.probabilities[best];
-        }
-    }
-    __syncwarp();
+__device__ inline void take(const RouteArgs& args, int expert, int rank, const OwnExpert& own,
+                            RouteShared& shared) {
+    shared.chosen[rank] = expert;
+    shared.weights[rank] = shared.probabilities[expert];
+    shared.slots[rank] = expert == thread_index() ? own.resident : args.residents[expert];
 }
 
-__device__ inline void choose(const RouteArgs& args, std::int64_t token, RouteShared& shared) {
+/// By all threads: the experts by rank, the probabilities that weigh them, and where they are.
+__device__ inline void choose(const RouteArgs& args, std::int64_t token, const OwnExpert& own,
+                              RouteShared& shared) {
     const cpu::Routing& routing = args.routing;
     const int experts = static_cast<int>(routing.experts);
     const int used = static_cast<int>(routing.used);
     const float* logits = args.logits + token * args.logits_stride;
-    for (int i = lane_index(); i < experts; i += 32) {
+#pragma unroll 1
+    for (int i = thread_index(); i < experts; i += block_threads()) {
         const float logit = __ldcg(logits + i);
         shared.probabilities[i] = routing.gating == cpu::Gating::Sigmoid ? law_sigmoid(logit) : logit;
     }
-    __syncwarp();
+    __syncthreads();
     if (routing.gating == cpu::Gating::Softmax) soften(shared.probabilities, experts);
-    for (int i = lane_index(); i < experts; i += 32) {
+#pragma unroll 1
+    for (int i = thread_index(); i < experts; i += block_threads()) {
         const float p = shared.probabilities[i];
-        shared.scores[i] = args.selection_bias != nullptr ? __fadd_rn(p, args.selection_bias[i]) : p;
+        const auto bias = [&] { return i == thread_index() ? own.selection_bias : args.selection_bias[i]; };
+        shared.scores[i] = args.selection_bias != nullptr ? __fadd_rn(p, bias()) : p;
     }
-    __syncwarp();
-    if (routing.groups > 1) drop_weak_groups(routing, shared);
-
-    if (experts <= 128) {
-        take_ranks<4>(shared, experts, used);
-    } else if (experts <= 512) {
-        take_ranks<16>(shared, experts, used);
+    if (routing.groups > 1) {
+        __syncthreads();
+        if (warp_index() == 0) drop_weak_groups(routing, shared);
+        __syncthreads();
+    }
+    bool nan = false;
+#pragma unroll 1
+    for (int i = thread_index(); i < (experts + 3) / 4 * 4; i += block_threads()) {
+        shared.keys[i] = i < experts ? ordered(shared.scores[i]) : 0;
+        nan |= i < experts && shared.keys[i] == 0;
+    }
+    if (__syncthreads_or(nan)) {
+#pragma unroll 1
+        for (int rank = 0; rank < used && thread_index() == 0; ++rank)
+            take(args, take_next(shared, experts, rank), rank, own, shared);
     } else {
-        take_ranks<32>(shared, experts, used);
+#pragma unroll 1
+        for (int expert = thread_index(); expert < experts; expert += block_threads()) {
+            const int rank = rank_of(shared.keys, experts, expert);
+            if (rank < used) take(args, expert, rank, own, shared);
+        }
     }
+    __syncthreads();
     if (routing.gating == cpu::Gating::SoftmaxOfSelected) soften(shared.weights, used);
-    float factor = 1.0f;
-    if (routing.normalise) {
-        float sum = 0.0f;
-        for (int rank = 0; rank < used; ++rank) sum = __fadd_rn(sum, shared.weights[rank]);
-        factor = sum < kSmallestSum ? kSmallestSum : sum;
-    }
-    __syncwarp();
-    if (lane_index() < used) {
-        float weight = shared.weights[lane_index()];
-        if (routing.normalise) weight = __fdiv_rn(weight, factor);
-        shared.weights[lane_index()] = __fmul_rn(weight, routing.scale);
-    }
-    __syncwarp();
 }
 
-/// Writes the choice where the kernels and the host read it, and counts what is missing.
+/// The weight of rank `rank`.
+__device__ inline float weight_of(const cpu::Routing& routing, const RouteShared& shared, int rank) {
+    float weight = shared.weights[rank];
+    if (routing.normalise) {
+        float sum = 0.0f;
+#pragma unroll 4
+        for (int r = 0; r < static_cast<int>(routing.used); ++r) sum = __fadd_rn(sum, shared.weights[r]);
+        weight = __fdiv_rn(weight, sum < kSmallestSum ? kSmallestSum : sum);
+    }
+    return __fmul_rn(weight, routing.scale);
+}
+
+/// By one warp: writes the choice where the kernels and the host read it, and counts what is missing.
 __device__ inline void publish(const RouteArgs& args, std::int64_t token, RouteShared& shared) {
     const int used = static_cast<int>(args.routing.used);
     const int rank = lane_index();
@@ -194,11 +220,12 @@ __device__ inline void publish(const RouteArgs& args, std::int64_t token, RouteS
     if (rank < used) {
         const std::int64_t pair = token * used + rank;
         const std::int32_t expert = shared.chosen[rank];
-        slot = args.residents[expert];
+        const float weight = weight_of(args.routing, shared, rank);
+        slot = shared.slots[rank];
         args.experts[pair] = expert;
-        args.weights[pair] = shared.weights[rank];
+        args.weights[pair] = weight;
         args.counters.experts[routed] = expert;
-        args.counters.weights[routed] = shared.weights[rank];
+        args.counters.weights[routed] = weight;
         misses = slot == 0;
     }
     const unsigned missing = __ballot_sync(kFullWarp, misses);
@@ -219,8 +246,10 @@ __device__ inline void hand_over(const RouteArgs& args, std::int64_t token) {
     if (from.quants != nullptr) {
         const auto* quants = reinterpret_cast<const uint4*>(from.quants + token * from.groups * 32);
         auto* posted = reinterpret_cast<uint4*>(to.quants + token * to.groups * 32);
+#pragma unroll 1
         for (int i = static_cast<int>(threadIdx.x); i < 2 * groups; i += threads)
             posted[i] = __ldcg(quants + i);
+#pragma unroll 1
         for (int g = static_cast<int>(threadIdx.x); g < groups; g += threads) {
             const std::int64_t index = token * from.groups + g;
             const float2 scales = __ldcg(reinterpret_cast<const float2*>(from.scales) + index);
@@ -231,6 +260,7 @@ __device__ inline void hand_over(const RouteArgs& args, std::int64_t token) {
         }
     }
     if (to.values == nullptr) return;
+#pragma unroll 1
     for (int i = static_cast<int>(threadIdx.x); i < args.columns; i += threads)
         to.values[token * to.groups * 32 + i] = __ldcg(args.x.values + token * args.x.value_stride + i);
 }
@@ -250,23 +280,12 @@ __device__ inline bool all_routed(const RouteArgs& args, unsigned& missing) {
     return true;
 }
 
-/// Asks for what a routing reads besides its logits: a layer's table leaves the second-level cache from one
-/// step to the next.
-__device__ inline void prefetch_tables(const RouteArgs& args) {
-    const auto experts = static_cast<unsigned>(args.routing.experts);
-    prefetch(reinterpret_cast<const std::uint8_t*>(args.residents), experts * 8, threadIdx.x, blockDim.x);
-    if (args.selection_bias == nullptr) return;
-    prefetch(reinterpret_cast<const std::uint8_t*>(args.selection_bias), experts * 4, threadIdx.x,
-             blockDim.x);
-}
-
-/// Routes a token, by one block whose threads all come here. What the block reads may have been written by
-/// others of the same kernel.
-__device__ inline void route_token(const RouteArgs& args, std::int64_t token, RouteShared& shared) {
-    if (warp_index() == 0) {
-        choose(args, token, shared);
-        publish(args, token, shared);
-    }
+/// Routes a token, by one block whose threads all come here with their `own_expert`. The logits may have been
+/// written by others of the same kernel.
+__device__ inline void route_token(const RouteArgs& args, std::int64_t token, const OwnExpert& own,
+                                   RouteShared& shared) {
+    choose(args, token, own, shared);
+    if (warp_index() == 0) publish(args, token, shared);
     __syncthreads();
     const bool timed = threadIdx.x == 0 && shared.missing > 0 && args.counters.times != nullptr;
     const std::uint64_t begin = timed ? nanoseconds_now() : 0;

@@ -58,6 +58,7 @@ struct Crew {
 
 __device__ __forceinline__ void copy_units(std::byte* shared, const std::byte* from, std::uint32_t bytes,
                                            Crew crew) {
+#pragma unroll 1
     for (std::uint32_t at = crew.thread * kStagingUnit; at < bytes; at += crew.threads * kStagingUnit)
         copy_to_shared<kStagingUnit>(shared + at, from + at);
 }
@@ -80,6 +81,7 @@ __device__ __forceinline__ WarpRows stage_rows(std::byte* shared, const std::uin
     if (pitch == row_bytes) {
         copy_units(shared, units, static_cast<std::uint32_t>(rows) * row_bytes + skip, warp);
     } else {
+#pragma unroll 1
         for (int i = 0; i < rows; ++i)
             copy_units(shared + i * pitch, units + i * row_bytes, row_bytes + skip, warp);
     }
@@ -104,6 +106,7 @@ __device__ __forceinline__ void stage_part(std::byte* shared, const std::uint8_t
     const std::uint32_t pitch = staged_pitch(row_bytes);
     const auto skip = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(from) % kStagingUnit);
     const auto* units = reinterpret_cast<const std::byte*>(from - skip);
+#pragma unroll 1
     for (int i = lane_index() / kLanes; i < rows; i += 32 / kLanes) {
         const std::uint32_t row = skip + static_cast<std::uint32_t>(i) * row_bytes;
         const bool next_has_end = pitch == row_bytes && end == row_bytes && i + 1 < rows;
@@ -112,6 +115,7 @@ __device__ __forceinline__ void stage_part(std::byte* shared, const std::uint8_t
         const std::uint32_t last =
             next_has_end ? (row + end) / kStagingUnit * kStagingUnit : staging_units(row + end);
         std::byte* to = shared + static_cast<std::uint32_t>(i) * (pitch - row_bytes);
+#pragma unroll 1
         for (std::uint32_t at = first + static_cast<std::uint32_t>(lane_index()) % kLanes * kStagingUnit;
              at < last; at += kLanes * kStagingUnit)
             copy_to_shared<kStagingUnit>(to + at, units + at);
@@ -138,6 +142,7 @@ __device__ __forceinline__ ActivationBuffer stage_inputs(std::byte* shared, cons
     const auto copy = [crew](void* to, const void* from, std::uint32_t bytes) {
         copy_units(static_cast<std::byte*>(to), static_cast<const std::byte*>(from), bytes, crew);
     };
+#pragma unroll 1
     for (unsigned t = 0; t < tokens; ++t) {
         const std::int64_t from = (first + t) * x.groups;
         copy(staged.quants + t * groups * 32, x.quants + from * 32, groups * 32);
