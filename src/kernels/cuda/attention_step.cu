@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(kThreads, 4)
         staged(staging, rows_in_page(args.cache, args.cache.values, number, place.kv_head),
                staging.value_bytes, page.begin, old_end, shared_rows + staging.key_bytes * kPagePositions);
     const AttentionInputs near = with_tables(inputs, tables);
-    await_previous();
+    await_previous(args, inputs, staging);
     if (warp_index() < place.heads) {
         const int head = place.first_head + warp_index();
         prepare_head(inputs.queries.data + head * args.key_width, near, near.query_norm, inputs.query_epsilon,

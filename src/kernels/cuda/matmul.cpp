@@ -23,6 +23,13 @@ bool takes_normed(std::int32_t width) {
            static_cast<std::uint64_t>(groups * kNormedGroupBytes) <= most_shared_bytes();
 }
 
+bool takes_combined(DataType type, std::int64_t used, std::int64_t columns) {
+    const MatmulKernels* kernels = matmul_kernels(type);
+    if (kernels == nullptr || kernels->expert_combine == nullptr || used > kMostCombined) return false;
+    const std::int64_t groups = (columns + 127) / 128 * 4;
+    return static_cast<std::uint64_t>(ActivationBuffer::bytes(used, groups)) <= most_shared_bytes();
+}
+
 NormedMatmul normed_matmul(DataType first, DataType second) {
     if (first == second) {
         const MatmulKernels* kernels = matmul_kernels(first);

@@ -62,8 +62,7 @@ struct ExpertMatmulArgs {
     SortedPairs sorted;
 };
 
-/// Gate and up of experts at once, both of one type: activation(gate, up), quantised. Fields as in
-/// ExpertMatmulArgs.
+/// Gate and up of experts at once, both of one type: activation(gate, up). Fields as in ExpertMatmulArgs.
 struct ExpertGateArgs {
     const std::uint64_t* slots = nullptr;
     const std::int32_t* experts = nullptr;
@@ -78,9 +77,8 @@ struct ExpertGateArgs {
     std::int64_t row_bytes = 0;
     Gate activation = Gate::SwiGlu;
     Activations x;
-    float* out = nullptr;  ///< [pairs][out_stride], or null where nothing reads binary32
+    float* out = nullptr;  ///< [pairs][out_stride]
     std::int64_t out_stride = 0;
-    ActivationBuffer quantised;  ///< [pairs]
 };
 
 /// Products of a single token's row that is yet to be normalised, and the storing of its norm. The jobs from
@@ -93,9 +91,12 @@ inline constexpr std::int64_t kNormedGroupBytes = ActivationBuffer::kGroupBytes 
 bool takes_normed(std::int32_t width);
 
 /// Down of experts and their sum at once, for a few tokens: `down` as for a product, but its outputs go
-/// nowhere else and its slots, experts and combine's weights were written before the kernel that goes ahead.
+/// nowhere else, its slots, experts and combine's weights were written before the kernel that goes ahead, and it
+/// reads the values of `down.x`, which it quantises for itself. Throws Internal unless `takes_combined`.
 using ExpertCombine = void (*)(const ExpertMatmulArgs& down, const CombineArgs& combine, StreamHandle stream);
 inline constexpr int kMostCombined = 8;  ///< experts of a token
+/// Whether a type has such a kernel and the current GPU room for the inputs of `used` experts of a token.
+bool takes_combined(DataType type, std::int64_t used, std::int64_t columns);
 
 /// One type's kernels.
 struct MatmulKernels {

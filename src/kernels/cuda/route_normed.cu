@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(kThreads)
     copy_units(reinterpret_cast<std::byte*>(norm), reinterpret_cast<const std::byte*>(router.input.weight),
                staging.weights_bytes, {threadIdx.x, kThreads});
     const OwnExpert own = own_expert(args);
-    await_previous();
+    await_previous(router, args, staging);
     load_sums<3>(router.input, token, sums);
     await_copies();
     const float factor = block_norm_factor(router.input, sums);

@@ -151,9 +151,8 @@ void CudaOps::run_gate_up(int layer, const models::MoeFfn& ffn, Buffer& x, const
     args.pairs_per_input = static_cast<std::int32_t>(ffn.routing.used);
     args.activation = gate_of(ffn.activation);
     args.x = inputs(x, true);
-    args.out = quantised(ffn.down.type) ? nullptr : hidden.data;
+    args.out = hidden.data;
     args.out_stride = hidden.stride;
-    args.quantised = hidden.quantised;
     cuda::matmul_kernels(ffn.gate.type)->expert_gate_up(args, handle());
 }
 
@@ -192,7 +191,7 @@ void CudaOps::run_experts(int layer, const models::MoeFfn& ffn, Buffer& x, const
     hidden.width = ffn.down.columns;
     hidden.stride = padded(hidden.width);
     hidden.quantised.groups = stored_groups(hidden.width);
-    const bool fused = sorted.order == nullptr && ffn.gate.type == ffn.up.type &&
+    const bool fused = combine != nullptr && sorted.order == nullptr && ffn.gate.type == ffn.up.type &&
                        cuda::matmul_kernels(ffn.gate.type)->expert_gate_up != nullptr;
     if (fused) {
         run_gate_up(layer, ffn, x, hidden);
@@ -224,6 +223,8 @@ double CudaOps::seconds_per_linked_expert(int layer, const StepBlock& block) {
     std::fill_n(reinterpret_cast<std::uint64_t*>(slots->span().data()), pairs, cuda::kOnHost);
     parts_.stream.copy_to_device(device_address(slots_), slots->span());
     begin({&block, 1, 0, false, 1});
+    Buffer& x = buffer(parts_.model.residual);
+    const cuda::CombineArgs combine = combine_args(layer, ffn, x);
     std::vector<double> seconds;
     for (std::int64_t round = 0; round < kTimedRounds; ++round) {
         for (std::int64_t i = 0; i < used; ++i)  // others each round: none is in a cache
@@ -232,7 +233,7 @@ double CudaOps::seconds_per_linked_expert(int layer, const StepBlock& block) {
         parts_.stream.copy_to_device(device_address(chosen_), chosen->span());
         parts_.stream.synchronise();
         const auto start = std::chrono::steady_clock::now();
-        run_experts(layer, ffn, buffer(parts_.model.residual), nullptr);
+        run_experts(layer, ffn, x, combines(ffn) ? &combine : nullptr);
         parts_.stream.synchronise();
         const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
         seconds.push_back(took.count() / static_cast<double>(used));
@@ -250,25 +251,33 @@ void CudaOps::run_shared(const models::MoeFfn& ffn, Buffer& x, std::int64_t out_
     multiply(x, {gate, out, stride});
 }
 
+/// Where a token's experts are added up, besides what shared ones add.
+cuda::CombineArgs CudaOps::combine_args(int layer, const models::MoeFfn& ffn, const Buffer& out) const {
+    return {.layer = layer,
+            .used = static_cast<std::int32_t>(ffn.routing.used),
+            .out = rows(out),
+            .rows = expert_rows_,
+            .stride = expert_row_stride_,
+            .slots = slots_,
+            .weights = weights_,
+            .counters = counters(),
+            .mailbox = parts_.mailbox.view()};
+}
+
+bool CudaOps::combines(const models::MoeFfn& ffn) const {
+    return is_window() && cuda::takes_combined(ffn.down.type, ffn.routing.used, ffn.down.columns);
+}
+
 void CudaOps::moe_ffn(int layer, const models::MoeFfn& ffn, Value x, Value out) {
     const bool normed = router_norms(ffn, x);
     if (!normed) flush();
     settle(x);
     Buffer& from = buffer(x);
     Buffer& to = buffer(out);
-    const cuda::CombineArgs combine{.layer = layer,
-                                    .used = static_cast<std::int32_t>(ffn.routing.used),
-                                    .out = rows(to),
-                                    .rows = expert_rows_,
-                                    .stride = expert_row_stride_,
-                                    .slots = slots_,
-                                    .weights = weights_,
-                                    .shared = ffn.shared ? shared_rows_ : nullptr,
-                                    .shared_gate = ffn.shared_gate ? shared_gates_ : nullptr,
-                                    .counters = counters(),
-                                    .mailbox = parts_.mailbox.view()};
-    const bool together = is_window() && ffn.routing.used <= cuda::kMostCombined &&
-                          cuda::matmul_kernels(ffn.down.type)->expert_combine != nullptr;
+    cuda::CombineArgs combine = combine_args(layer, ffn, to);
+    combine.shared = ffn.shared ? shared_rows_ : nullptr;
+    combine.shared_gate = ffn.shared_gate ? shared_gates_ : nullptr;
+    const bool together = combines(ffn);
     if (before_experts_) before_experts_(layer);
     run_router(layer, ffn, from, normed);
     if (together) run_shared(ffn, from, to.stride);

@@ -181,6 +181,8 @@ class CudaOps final : public models::LayerOps {
     bool router_norms(const models::MoeFfn& ffn, models::Value x) const;
     void run_router(int layer, const models::MoeFfn& ffn, Buffer& x, bool normed);
     /// Adds them up as well where `combine` is there.
+    cuda::CombineArgs combine_args(int layer, const models::MoeFfn& ffn, const Buffer& out) const;
+    bool combines(const models::MoeFfn& ffn) const;
     void run_experts(int layer, const models::MoeFfn& ffn, Buffer& x, const cuda::CombineArgs* combine);
     void run_shared(const models::MoeFfn& ffn, Buffer& x, std::int64_t out_stride);
     /// The chosen pairs by expert where that pays: a prompt's, of which experts have several each.

@@ -108,7 +108,6 @@ class LinkedExperts {
         args.x = input_;
         args.out = const_cast<float*>(hidden_.values);
         args.out_stride = hidden_.value_stride;
-        args.quantised = hidden_.quantised;
         kernels.expert_gate_up(args, stream_->handle());
     }
 

@@ -43,6 +43,11 @@ __device__ __forceinline__ uint4 quad_at(const std::uint8_t* p) {
     }
 }
 
+/// Each word's bits of a mask.
+__device__ __forceinline__ uint4 masked(uint4 a, std::uint32_t mask) {
+    return {a.x & mask, a.y & mask, a.z & mask, a.w & mask};
+}
+
 /// `f` of each word.
 template <typename Function>
 __device__ __forceinline__ uint4 each_word(uint4 a, Function f) {

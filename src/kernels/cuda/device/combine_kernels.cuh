@@ -2,6 +2,7 @@
 
 #include "kernels/cuda/device/dot.cuh"
 #include "kernels/cuda/device/overlap.cuh"
+#include "kernels/cuda/device/quantise.cuh"
 #include "kernels/cuda/device/reply.cuh"
 #include "kernels/cuda/device/staging.cuh"
 #include "kernels/cuda/launch.h"
@@ -21,6 +22,30 @@ struct CombineShared {
     float outputs[kMostCombined][kCombineRows];  ///< of the block's rows, by rank
     float weights[kMostCombined];
 };
+
+/// Quantises a row for its expert's warps, by these, to row `rank` of x.
+__device__ __forceinline__ void quantise_row(const float* values, int columns, const ActivationBuffer& x,
+                                             int rank) {
+    constexpr int kAhead = 4;  // quads of a lane, asked for at once
+    constexpr int kQuads = 32 * kCombineExpertWarps;
+    const int first = 4 * (static_cast<int>(threadIdx.x) % kQuads);
+#pragma unroll 1
+    for (int begin = first; begin / 128 * 128 < columns; begin += 4 * kQuads * kAhead) {
+        float4 quads[kAhead];
+#pragma unroll
+        for (int k = 0; k < kAhead; ++k) {
+            const int i = begin + 4 * kQuads * k;
+            quads[k] = i < columns ? *reinterpret_cast<const float4*>(values + i) : float4{};
+        }
+#pragma unroll
+        for (int k = 0; k < kAhead; ++k) {
+            const int i = begin + 4 * kQuads * k;
+            if (i / 128 * 128 >= columns) break;
+            const QuantisedQuad quad = quantise_quad(quads[k]);
+            if (i < columns) store_quad(x, rank, i, quad);
+        }
+    }
+}
 
 /// By one thread of each block: the first of a token asks the host, and tells the others through the
 /// device's memory. It is never behind them in the order in which blocks start.
@@ -81,7 +106,7 @@ __global__ void __launch_bounds__(kCombineThreads)
         if (staging.warp_bytes > 0) stage_rows(place, weights, row_bytes, rows);
     }
     if (threadIdx.x < args.used) shared.weights[threadIdx.x] = args.weights[token * args.used + threadIdx.x];
-    await_previous();
+    await_previous(down, args, staging);
     const int sum_row = block_row + static_cast<int>(threadIdx.x);
     const bool sums = threadIdx.x < kCombineRows && sum_row < args.out.width;
     float added = 0.0f;
@@ -90,18 +115,17 @@ __global__ void __launch_bounds__(kCombineThreads)
     const int row = min(local, rows - 1);
     const auto groups = static_cast<unsigned>(down.columns) / 32;
     float product[1] = {};
-    if (staging.warp_bytes > 0) {
-        const ActivationBuffer x = stage_inputs<Type::kForm>(
-            memory + blockDim.x / 32 * staging.warp_bytes, down.x.quantised,
-            static_cast<unsigned>(token) * args.used, args.used, staging.groups, {threadIdx.x, blockDim.x});
-        await_copies();
-        __syncthreads();
-        if (slot != 0)
-            row_products<Type, 1, kCombineRowThreads>(staged_row(place, weights, row_bytes, row), groups, x,
-                                                      rank, 1, product);
+    const ActivationBuffer x = activations_in(memory + blockDim.x / 32 * staging.warp_bytes,
+                                              static_cast<unsigned>(args.used), staging.groups);
+    if (slot != 0) quantise_row(down.x.values + pair * down.x.value_stride, down.columns, x, rank);
+    await_copies();
+    __syncthreads();
+    if (slot != 0 && staging.warp_bytes > 0) {
+        row_products<Type, 1, kCombineRowThreads>(staged_row(place, weights, row_bytes, row), groups, x, rank,
+                                                  1, product);
     } else if (slot != 0) {
-        row_products<Type, 1, kCombineRowThreads>(WarpRows{weights, row_bytes}.row(row), groups,
-                                                  down.x.quantised, pair, 1, product);
+        row_products<Type, 1, kCombineRowThreads>(WarpRows{weights, row_bytes}.row(row), groups, x, rank, 1,
+                                                  product);
     }
     if (slot != 0 && lane_index() % kCombineRowThreads == 0)
         shared.outputs[rank][first_in_block + local] =
@@ -121,7 +145,8 @@ void launch_expert_combine(const ExpertMatmulArgs& down, const CombineArgs& args
     const int warps = kCombineExpertWarps * args.used;
     const dim3 grid(static_cast<unsigned>((down.rows + kCombineRows - 1) / kCombineRows),
                     static_cast<unsigned>(args.out.rows));
-    const StagingPlan plan(down.row_bytes, kCombineWarpRows, warps, args.used, down.columns);
+    StagingPlan plan(down.row_bytes, kCombineWarpRows, warps, args.used, down.columns);
+    if (plan.staging.warp_bytes == 0) plan = StagingPlan::of_inputs(args.used, down.columns);
     launch("expert_combine", expert_combine<Type>,
            {grid, static_cast<unsigned>(32 * warps), plan.shared_bytes}, stream, down, args, plan.staging);
 }

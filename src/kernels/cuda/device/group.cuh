@@ -11,6 +11,13 @@
 ///     kForm
 ///     word(block, g, w)         codes 4 w .. 4 w + 3 of group g as signed bytes
 ///     scales(block, g)          the parts of Scales that the form wants
+///
+/// Where codes are bits of words, a type may give these bits where they are, so that a product need not shift
+/// them first:
+///
+///     kPlanes
+///     plane(block, g, half, p)  the words of plane p of a half, four unsigned bytes each
+///     sum_of_planes(sums, g, quants_sum)   the dot product of codes, from those of planes
 namespace coterie::cuda {
 
 enum class Form { Plain, HalfScaled, Minimum, HalfMinima, TwoScale };
@@ -21,6 +28,10 @@ struct Scales {
     int half_scales[2];  ///< HalfScaled, HalfMinima
     int half_minima[2];  ///< HalfMinima
 };
+
+/// Forms whose products want the sums of an input's halves; of HalfScaled the planes do.
+template <Form kForm>
+inline constexpr bool kReadsHalfSums = kForm == Form::HalfScaled || kForm == Form::HalfMinima;
 
 template <Form kForm>
 inline constexpr bool kHasHalfScales = kForm == Form::HalfScaled || kForm == Form::HalfMinima;

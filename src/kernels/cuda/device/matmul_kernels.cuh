@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(kMatmulThreads) matmul(const MatmulArgs args, 
     if (staging.warp_bytes > 0) {
         const WarpRows staged =
             stage_rows(shared + warp_index() * staging.warp_bytes, weights.first, row_bytes, rows);
-        await_previous();
+        await_previous(args, staging);
         const ActivationBuffer x =
             stage_inputs<Type::kForm>(shared + kMatmulWarps * staging.warp_bytes, args.x.quantised, first,
                                       tokens, staging.groups, {threadIdx.x, kMatmulThreads});
@@ -81,9 +81,15 @@ __global__ void __launch_bounds__(kMatmulThreads) matmul(const MatmulArgs args, 
 
 inline constexpr int kExpertRowThreads = 4;
 inline constexpr int kExpertWarpRows = kWarpRows<kExpertRowThreads>;
-inline constexpr int kFusedRows = 32;
-inline constexpr int kFusedThreads = 2 * kFusedRows * kExpertRowThreads;
-inline constexpr int kFusedWarps = kFusedThreads / 32;
+
+/// Of gate and of up each, by a warp. Small blocks share out a token's few rows more evenly.
+inline constexpr int kGateWarpRows = kExpertWarpRows / 2;
+inline constexpr int kGateWarps = 4;
+inline constexpr int kGateThreads = 32 * kGateWarps;
+
+/// Which of the two matrices a thread works for, and which of the warp's rows of it.
+__device__ __forceinline__ int gate_matrix() { return lane_index() / 16; }
+__device__ __forceinline__ int gate_row() { return lane_index() / kExpertRowThreads % kGateWarpRows; }
 
 /// block.x: strips of rows; block.y: pairs; block.z: matrices.
 template <typename Type>
@@ -130,37 +136,49 @@ __global__ void __launch_bounds__(kMatmulThreads)
     args.out[(static_cast<std::int64_t>(matrix) * args.pairs + pair) * args.out_stride + row] = value;
 }
 
-/// A block's product of each thread's row: the inputs and kParts parts of a warp's rows are asked for at
-/// once, and each part is multiplied while the later ones are on their way.
+/// The products of a warp's rows of gate and of up, kGateWarpRows each: the inputs and the first parts of the
+/// rows are asked for at once, and each part is multiplied while the next ones are on their way. To ask for all
+/// of them first would hold up the warp: copies are taken as slowly as memory answers.
 template <typename Type>
 __device__ __forceinline__ float product_of_parts(const ExpertGateArgs& args, const Staging& staging,
-                                                  std::byte* shared, const std::uint8_t* first_row, int rows,
-                                                  unsigned input) {
+                                                  std::byte* shared, const std::uint8_t* gate,
+                                                  const std::uint8_t* up, int count, unsigned input) {
     constexpr int kParts = 4;
+    constexpr int kAhead = 2;             // parts
     constexpr unsigned kWholeBlocks = 8;  // groups of a block, at most
     const auto row_bytes = static_cast<std::uint32_t>(args.row_bytes);
     const auto groups = static_cast<unsigned>(args.columns) / 32;
     const unsigned part = (groups + kParts * kWholeBlocks - 1) / (kParts * kWholeBlocks) * kWholeBlocks;
     const auto begin_of = [=](int p) { return min(static_cast<unsigned>(p) * part, groups); };
     const auto bytes_to = [](unsigned group) { return group / Type::kGroups * Type::kBlockBytes; };
-    const ActivationBuffer x =
-        stage_inputs<Type::kForm>(shared + kFusedWarps * staging.warp_bytes, args.x.quantised, input, 1,
-                                  staging.groups, {threadIdx.x, kFusedThreads});
-    close_copies();
-    std::byte* place = shared + warp_index() * staging.warp_bytes;
-#pragma unroll 1
-    for (int p = 0; p < kParts; ++p) {
-        stage_part(place, first_row, row_bytes, rows, bytes_to(begin_of(p)), bytes_to(begin_of(p + 1)));
+    std::byte* const gate_place = shared + 2 * warp_index() * staging.warp_bytes;
+    std::byte* const up_place = gate_place + staging.warp_bytes;
+    const RowParts parts(gate_place, up_place, gate, up, row_bytes, count);
+    const bool in_parts = row_bytes % kStagingUnit == 0;
+    const auto ask_for = [&](int p) {
+        if (in_parts && p < kParts) parts.ask_for(bytes_to(begin_of(p)), bytes_to(begin_of(p + 1)));
         close_copies();
+    };
+    const ActivationBuffer x =
+        stage_inputs<Type::kForm>(shared + 2 * kGateWarps * staging.warp_bytes, args.x.quantised, input, 1,
+                                  staging.groups, {threadIdx.x, kGateThreads});
+    if (!in_parts) {
+        stage_rows(gate_place, gate, row_bytes, count);
+        stage_rows(up_place, up, row_bytes, count);
     }
-    const std::uint8_t* row =
-        staged_row(place, first_row, row_bytes, min(lane_index() / kExpertRowThreads, rows - 1));
-    await_copies_but<kParts>();
+    close_copies();
+#pragma unroll 1
+    for (int p = 0; p < kAhead; ++p) ask_for(p);
+    await_copies_but<kAhead>();
     __syncthreads();
+    const bool is_gate = gate_matrix() == 0;
+    const std::uint8_t* row = staged_row(is_gate ? gate_place : up_place, is_gate ? gate : up, row_bytes,
+                                         min(gate_row(), count - 1));
     float acc[1] = {};
 #pragma unroll 1
     for (int p = 0; p < kParts; ++p) {
-        await_copies_but(kParts - 1 - p);
+        ask_for(p + kAhead);
+        await_copies_but<kAhead>();
         __syncwarp();
         const unsigned first_groups[1] = {begin_of(p)};
         add_groups<Type, 1, kExpertRowThreads>(row + bytes_to(begin_of(p)), begin_of(p + 1) - begin_of(p), x,
@@ -169,58 +187,48 @@ __device__ __forceinline__ float product_of_parts(const ExpertGateArgs& args, co
     return add_accumulators<kExpertRowThreads>(acc[0]);
 }
 
-/// Gate and up of one type: out = activation(gate row . x, up row . x), and its quantised form. Half of a
-/// block computes gate's rows, the other half up's. block.x: groups of kFusedRows rows; block.y: pairs.
+/// Gate and up of one type: out = activation(gate row . x, up row . x). Half of a warp computes gate's rows,
+/// the other half up's. block.x: strips of rows; block.y: pairs.
 template <typename Type>
-__global__ void __launch_bounds__(kFusedThreads)
+__global__ void __launch_bounds__(kGateThreads)
     expert_gate_up(const ExpertGateArgs args, const Staging staging) {
     extern __shared__ uint4 shared_units[];
-    __shared__ float values[2][kFusedRows];
     auto* shared = reinterpret_cast<std::byte*>(shared_units);
     const int pair = static_cast<int>(blockIdx.y);
-    const int matrix = warp_index() / (kFusedWarps / 2);
-    const auto row_bytes = static_cast<std::uint32_t>(args.row_bytes);
-    const int block_row = static_cast<int>(blockIdx.x) * kFusedRows;
-    const int first_in_block = warp_index() % (kFusedWarps / 2) * kExpertWarpRows;
-    const int first_row = min(block_row + first_in_block, args.rows - 1);
-    const int rows = min(kExpertWarpRows, args.rows - first_row);
+    const int wanted_row = (static_cast<int>(blockIdx.x) * kGateWarps + warp_index()) * kGateWarpRows;
+    const int first_row = min(wanted_row, args.rows - 1);
+    const int count = min(kGateWarpRows, args.rows - first_row);
     const auto input = static_cast<unsigned>(pair / args.pairs_per_input);
-    const int local = lane_index() / kExpertRowThreads;
-    await_previous();
+    await_previous(args, staging);
     const std::uint64_t slot = args.slots[pair];
     if (slot == 0) return;
-    const std::uint8_t* weights = expert_matrix(args, matrix, pair, slot) + first_row * args.row_bytes;
+    const std::int64_t expert = args.experts[pair];
+    const std::uint8_t* gate_rows = expert_matrix(args, 0, pair, slot) + first_row * args.row_bytes;
+    const std::uint8_t* up_rows = expert_matrix(args, 1, pair, slot) + first_row * args.row_bytes;
+    const int near = min(gate_row(), count - 1);
     float product[1];
     if (staging.warp_bytes > 0) {
-        product[0] = product_of_parts<Type>(args, staging, shared, weights, rows, input);
+        product[0] = product_of_parts<Type>(args, staging, shared, gate_rows, up_rows, count, input);
     } else {
-        row_products<Type, 1, kExpertRowThreads>(WarpRows{weights, row_bytes}.row(min(local, rows - 1)),
+        row_products<Type, 1, kExpertRowThreads>((gate_matrix() == 0 ? gate_rows : up_rows) + near * args.row_bytes,
                                                  static_cast<unsigned>(args.columns) / 32, args.x.quantised,
                                                  input, 1, product);
     }
-    if (lane_index() % kExpertRowThreads == 0) {
-        const std::int64_t expert = args.experts[pair];
-        const int row = first_row + min(local, rows - 1);
-        values[matrix][first_in_block + local] = scaled_and_biased(args, matrix, expert, row, product[0]);
-    }
-    __syncthreads();
-    if (warp_index() > 0) return;
-    const float gate = values[0][lane_index()];
-    const float up = values[1][lane_index()];
-    const int hidden = block_row + lane_index();
-    float value = 0.0f;
-    if (hidden < args.rows)
-        value = args.activation == Gate::SwiGlu ? law_swiglu(gate, up) : law_swiglu_oai(gate, up);
-    if (args.out != nullptr && hidden < args.rows) args.out[pair * args.out_stride + hidden] = value;
-    store_group(args.quantised, pair, blockIdx.x, value);
+    const float gate = scaled_and_biased(args, gate_matrix(), expert, first_row + near, product[0]);
+    const float up = __shfl_down_sync(kFullWarp, gate, 16);
+    const int row = wanted_row + gate_row();
+    if (lane_index() % kExpertRowThreads != 0 || gate_matrix() != 0 || row >= args.rows) return;
+    args.out[pair * args.out_stride + row] =
+        args.activation == Gate::SwiGlu ? law_swiglu(gate, up) : law_swiglu_oai(gate, up);
 }
 
 template <typename Type>
 void launch_expert_gate_up(const ExpertGateArgs& args, StreamHandle stream) {
-    const dim3 grid(static_cast<unsigned>((args.rows + kFusedRows - 1) / kFusedRows),
+    constexpr int kRows = kGateWarps * kGateWarpRows;
+    const dim3 grid(static_cast<unsigned>((args.rows + kRows - 1) / kRows),
                     static_cast<unsigned>(args.pairs));
-    const StagingPlan plan(args.row_bytes, kExpertWarpRows, kFusedWarps, 1, args.columns);
-    launch("expert_gate_up", expert_gate_up<Type>, {grid, kFusedThreads, plan.shared_bytes}, stream, args,
+    const StagingPlan plan(args.row_bytes, kGateWarpRows, 2 * kGateWarps, 1, args.columns);
+    launch("expert_gate_up", expert_gate_up<Type>, {grid, kGateThreads, plan.shared_bytes}, stream, args,
            plan.staging);
 }
 

@@ -57,13 +57,7 @@ __device__ __forceinline__ void quantise_batch(const ActivationBuffer& x, int ba
         const QuantisedQuad quad =
             quantise_quad({value(i, sum.x, weight.x), value(i + 1, sum.y, weight.y),
                            value(i + 2, sum.z, weight.z), value(i + 3, sum.w, weight.w)});
-        if (i >= end) continue;
-        reinterpret_cast<std::uint32_t*>(x.quants)[i / 4] = quad.quants;
-        if (i % 32 != 0) continue;
-        const float whole = static_cast<float>(quad.half_sums[0] + quad.half_sums[1]);
-        reinterpret_cast<float2*>(x.scales)[i / 32] = {quad.scale, __fmul_rn(quad.scale, whole)};
-        reinterpret_cast<short2*>(x.half_sums)[i / 32] = {static_cast<short>(quad.half_sums[0]),
-                                                          static_cast<short>(quad.half_sums[1])};
+        if (i < end) store_quad(x, 0, i, quad);
     }
 }
 
@@ -107,7 +101,7 @@ __global__ void __launch_bounds__(kNormedThreads, 4)
     const int groups = (input.width + 31) / 32;
     float4 weights[kNormedQuads];
     load_norm_weights(input, 0, weights);
-    await_previous();
+    await_previous(args, input, staging);
     load_sums<2>(input, 0, sums);
     const float factor = block_norm_factor(input, sums);
 #pragma unroll 1

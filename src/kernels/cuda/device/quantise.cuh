@@ -76,6 +76,18 @@ __device__ __forceinline__ QuantisedQuad quantise_quad(const float4& values) {
     return quad;
 }
 
+/// Stores values i .. i + 3 of row t, by a lane that holds them.
+__device__ __forceinline__ void store_quad(const ActivationBuffer& out, std::int64_t t, int i,
+                                           const QuantisedQuad& quad) {
+    const std::int64_t index = t * out.groups + i / 32;
+    reinterpret_cast<std::uint32_t*>(out.quants)[index * 8 + i % 32 / 4] = quad.quants;
+    if (i % 32 != 0) return;
+    const float sum = static_cast<float>(quad.half_sums[0] + quad.half_sums[1]);
+    reinterpret_cast<float2*>(out.scales)[index] = {quad.scale, __fmul_rn(quad.scale, sum)};
+    reinterpret_cast<short2*>(out.half_sums)[index] = {static_cast<short>(quad.half_sums[0]),
+                                                       static_cast<short>(quad.half_sums[1])};
+}
+
 /// Quantises and stores group g of token t; `value` is this lane's, +0 past the row's end.
 __device__ __forceinline__ void store_group(const ActivationBuffer& out, std::int64_t t, std::int64_t g,
                                             float value) {

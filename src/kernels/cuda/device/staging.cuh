@@ -35,6 +35,14 @@ struct StagingPlan {
     Staging staging;
     std::size_t shared_bytes = 0;
 
+    StagingPlan() = default;
+    /// For inputs alone; weights are read where they are.
+    static StagingPlan of_inputs(int tokens, int columns) {
+        StagingPlan plan;
+        plan.staging.groups = static_cast<std::uint32_t>((columns / 32 + 3) / 4 * 4);
+        plan.shared_bytes = static_cast<std::size_t>(ActivationBuffer::bytes(tokens, plan.staging.groups));
+        return plan;
+    }
     /// For `warps` warps of `rows` rows each, wherever they begin, and `tokens` rows of `columns` inputs.
     StagingPlan(std::int64_t row_bytes, int rows, int warps, int tokens, int columns) {
         if (static_cast<std::uint64_t>(row_bytes) > most_shared_bytes()) return;
@@ -96,31 +104,38 @@ __device__ __forceinline__ const std::uint8_t* staged_row(std::byte* shared, con
            static_cast<std::uint32_t>(i) * staged_pitch(row_bytes);
 }
 
-/// Asks for bytes [begin, end) of each of a warp's rows, to where `stage_rows` would bring them. Parts are
-/// asked for in ascending order, each of them complete when it and those before it are there: a unit that two
-/// parts or two rows share comes with the earlier part, once.
-__device__ __forceinline__ void stage_part(std::byte* shared, const std::uint8_t* from,
-                                           std::uint32_t row_bytes, int rows, std::uint32_t begin,
-                                           std::uint32_t end) {
-    constexpr int kLanes = 8;  // of a row
-    const std::uint32_t pitch = staged_pitch(row_bytes);
-    const auto skip = static_cast<std::uint32_t>(reinterpret_cast<std::uintptr_t>(from) % kStagingUnit);
-    const auto* units = reinterpret_cast<const std::byte*>(from - skip);
-#pragma unroll 1
-    for (int i = lane_index() / kLanes; i < rows; i += 32 / kLanes) {
-        const std::uint32_t row = skip + static_cast<std::uint32_t>(i) * row_bytes;
-        const bool next_has_end = pitch == row_bytes && end == row_bytes && i + 1 < rows;
-        const std::uint32_t first =
-            begin == 0 ? row / kStagingUnit * kStagingUnit : staging_units(row + begin);
-        const std::uint32_t last =
-            next_has_end ? (row + end) / kStagingUnit * kStagingUnit : staging_units(row + end);
-        std::byte* to = shared + static_cast<std::uint32_t>(i) * (pitch - row_bytes);
-#pragma unroll 1
-        for (std::uint32_t at = first + static_cast<std::uint32_t>(lane_index()) % kLanes * kStagingUnit;
-             at < last; at += kLanes * kStagingUnit)
-            copy_to_shared<kStagingUnit>(to + at, units + at);
+/// Asks for bytes [begin, end) of each of a warp's rows of two matrices, at most four rows of each, to where
+/// `stage_rows` would bring them: eight lanes a row. Rows are whole units, and so are the parts between them: one
+/// that begins or ends within a unit comes with what is before it.
+class RowParts {
+  public:
+    __device__ __forceinline__ RowParts(std::byte* first_place, std::byte* second_place,
+                                        const std::uint8_t* first, const std::uint8_t* second,
+                                        std::uint32_t row_bytes, int rows) {
+        constexpr int kLanes = 8;  // of a row
+        const int row = lane_index() / kLanes;
+        const auto unit = static_cast<std::uint32_t>(lane_index() % kLanes) * kStagingUnit;
+        const std::uint32_t to = static_cast<std::uint32_t>(row) * staged_pitch(row_bytes);
+        const std::uint32_t from = static_cast<std::uint32_t>(row) * row_bytes;
+        to_[0] = first_place + to;
+        to_[1] = second_place + to;
+        from_[0] = first + from;
+        from_[1] = second + from;
+        unit_ = row < rows ? unit : row_bytes;
     }
-}
+    __device__ __forceinline__ void ask_for(std::uint32_t begin, std::uint32_t end) const {
+#pragma unroll 1
+        for (std::uint32_t at = staging_units(begin) + unit_; at < staging_units(end); at += 8 * kStagingUnit) {
+            copy_to_shared<kStagingUnit>(to_[0] + at, from_[0] + at);
+            copy_to_shared<kStagingUnit>(to_[1] + at, from_[1] + at);
+        }
+    }
+
+  private:
+    std::byte* to_[2];
+    const std::uint8_t* from_[2];
+    std::uint32_t unit_;  ///< of the lane, or the row's end
+};
 
 /// `ActivationBuffer::in` for shared memory.
 __device__ __forceinline__ ActivationBuffer activations_in(std::byte* shared, unsigned tokens,
@@ -147,7 +162,7 @@ __device__ __forceinline__ ActivationBuffer stage_inputs(std::byte* shared, cons
         const std::int64_t from = (first + t) * x.groups;
         copy(staged.quants + t * groups * 32, x.quants + from * 32, groups * 32);
         copy(staged.scales + t * groups * 2, x.scales + from * 2, groups * 8);
-        if constexpr (kForm == Form::HalfMinima)
+        if constexpr (kReadsHalfSums<kForm>)
             copy(staged.half_sums + t * groups * 2, x.half_sums + from * 2, groups * 4);
     }
     return staged;

@@ -17,6 +17,13 @@ struct Q2_K {
         return each_word(quad_at<4>(block + 16 + 32 * (g / 4) + 16 * half),
                          [=](std::uint32_t w) { return w >> 2 * (g & 3) & 0x03030303; });
     }
+    static constexpr int kPlanes = 1;
+    __device__ static uint4 plane(const std::uint8_t* block, unsigned g, unsigned half, int) {
+        return masked(quad_at<4>(block + 16 + 32 * (g / 4) + 16 * half), 0x03030303u << 2 * (g & 3));
+    }
+    __device__ static int sum_of_planes(const int (&sums)[kPlanes], unsigned g, int) {
+        return sums[0] >> 2 * (g & 3);
+    }
     __device__ static Scales scales(const std::uint8_t* block, unsigned g) {
         const std::uint32_t pair = half_word_at<2>(block + 2 * g);
         const std::uint32_t tail = word_at<4>(block + 80);
@@ -42,6 +49,14 @@ struct Q3_K {
                              return less<4>((low >> 2 * (g & 3) & 0x03030303) | (high >> g & 0x01010101)
                                                                                     << 2);
                          });
+    }
+    static constexpr int kPlanes = 2;
+    __device__ static uint4 plane(const std::uint8_t* block, unsigned g, unsigned half, int p) {
+        return p == 0 ? masked(quad_at<2>(block + 32 + 32 * (g / 4) + 16 * half), 0x03030303u << 2 * (g & 3))
+                      : masked(quad_at<2>(block + 16 * half), 0x01010101u << g);
+    }
+    __device__ static int sum_of_planes(const int (&sums)[kPlanes], unsigned g, int quants_sum) {
+        return (sums[0] >> 2 * (g & 3)) + 4 * (sums[1] >> g) - 4 * quants_sum;
     }
     __device__ static Scales scales(const std::uint8_t* block, unsigned g) {
         return {.ds = {half_bits(half_word_at<2>(block + 108))},
@@ -79,6 +94,13 @@ struct Q4_K {
     __device__ static Scales scales(const std::uint8_t* block, unsigned g) {
         return scale_and_minimum(block, g);
     }
+    static constexpr int kPlanes = 1;
+    __device__ static uint4 plane(const std::uint8_t* block, unsigned g, unsigned half, int) {
+        return masked(quad_at<16>(block + 16 + 32 * (g / 2) + 16 * half), 0x0f0f0f0fu << 4 * (g & 1));
+    }
+    __device__ static int sum_of_planes(const int (&sums)[kPlanes], unsigned g, int) {
+        return sums[0] >> 4 * (g & 1);
+    }
     __device__ static uint4 half_words(const std::uint8_t* block, unsigned g, unsigned half) {
         return each_word(quad_at<16>(block + 16 + 32 * (g / 2) + 16 * half),
                          [=](std::uint32_t w) { return w >> 4 * (g & 1) & 0x0f0f0f0f; });
@@ -94,6 +116,14 @@ struct Q5_K {
     }
     __device__ static Scales scales(const std::uint8_t* block, unsigned g) {
         return scale_and_minimum(block, g);
+    }
+    static constexpr int kPlanes = 2;
+    __device__ static uint4 plane(const std::uint8_t* block, unsigned g, unsigned half, int p) {
+        return p == 0 ? masked(quad_at<16>(block + 48 + 32 * (g / 2) + 16 * half), 0x0f0f0f0fu << 4 * (g & 1))
+                      : masked(quad_at<16>(block + 16 + 16 * half), 0x01010101u << g);
+    }
+    __device__ static int sum_of_planes(const int (&sums)[kPlanes], unsigned g, int) {
+        return (sums[0] >> 4 * (g & 1)) + 16 * (sums[1] >> g);
     }
     __device__ static uint4 half_words(const std::uint8_t* block, unsigned g, unsigned half) {
         return each_word(quad_at<16>(block + 48 + 32 * (g / 2) + 16 * half),
@@ -123,6 +153,15 @@ struct Q6_K {
             quad_at<2>(block + 128 + 32 * (g / 4) + 16 * half), [=](std::uint32_t low, std::uint32_t high) {
                 return less<32>((low >> 2 * (g & 2) & 0x0f0f0f0f) | (high >> 2 * (g & 3) & 0x03030303) << 4);
             });
+    }
+    static constexpr int kPlanes = 2;
+    __device__ static uint4 plane(const std::uint8_t* block, unsigned g, unsigned half, int p) {
+        return p == 0 ? masked(quad_at<2>(block + 64 * (g / 4) + 32 * (g & 1) + 16 * half),
+                               0x0f0f0f0fu << 2 * (g & 2))
+                      : masked(quad_at<2>(block + 128 + 32 * (g / 4) + 16 * half), 0x03030303u << 2 * (g & 3));
+    }
+    __device__ static int sum_of_planes(const int (&sums)[kPlanes], unsigned g, int quants_sum) {
+        return (sums[0] >> 2 * (g & 2)) + 16 * (sums[1] >> 2 * (g & 3)) - 32 * quants_sum;
     }
     __device__ static Scales scales(const std::uint8_t* block, unsigned g) {
         return {.ds = {half_bits(half_word_at<2>(block + 208))},
