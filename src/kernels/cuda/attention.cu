@@ -33,12 +33,13 @@ __device__ void join_head(const AttentionArgs& args, std::int64_t token, int hea
         __syncthreads();
         for (int p = d; p < count; p += threads) {
             float before = maximum;  // the largest of all pages before p; without meaning for the first
+#pragma unroll 8
             for (int i = 0; i < p; ++i)
                 before = chunk == 0 && i == 0 ? shared.maxima[0] : fmaxf(before, shared.maxima[i]);
             shared.factors[p] = join(before, shared.maxima[p], fmaxf(before, shared.maxima[p]));
         }
         __syncthreads();
-#pragma unroll 4
+#pragma unroll 16
         for (int p = 0; p < count; ++p) {
             const float page = d < args.value_width
                                    ? __ldcg(partials + static_cast<std::int64_t>(chunk + p) * pitch + 2 + d)
@@ -59,7 +60,7 @@ __device__ void join_head(const AttentionArgs& args, std::int64_t token, int hea
 
 /// block.x: heads, block.y: tokens.
 __global__ void __launch_bounds__(kWidestHead) join_kernel(const AttentionArgs args) {
-    await_previous();
+    await_previous(args);
     __shared__ JoinShared shared;
     join_head(args, blockIdx.y, static_cast<int>(blockIdx.x), static_cast<int>(threadIdx.x),
               static_cast<int>(blockDim.x), shared);

@@ -7,6 +7,8 @@
 namespace coterie::cuda {
 namespace {
 
+constexpr int kManyThreads = 2 * kThreads;  ///< where all blocks can run at once
+
 struct HeadScratch {
     float key[kWidestHead];
 };
@@ -24,7 +26,7 @@ __device__ AttentionInputs with_tables(const AttentionInputs& inputs, HeadTables
     AttentionInputs near = inputs;
     const int pairs = max(inputs.query_pairs, inputs.key_pairs);
 #pragma unroll 1
-    for (int i = static_cast<int>(threadIdx.x); i < inputs.key_width; i += kThreads) {
+    for (int i = static_cast<int>(threadIdx.x); i < inputs.key_width; i += block_threads()) {
         if (inputs.query_norm != nullptr) tables.query_norm[i] = inputs.query_norm[i];
         if (inputs.key_norm != nullptr) tables.key_norm[i] = inputs.key_norm[i];
         if (i >= pairs) continue;
@@ -70,7 +72,7 @@ __device__ void prepare_new_row(const AttentionArgs& args, const AttentionInputs
 
 /// block.x: pages, block.y: blocks of heads.
 template <cpu::CacheType kKeys, cpu::CacheType kValues>
-__global__ void __launch_bounds__(kThreads, 4)
+__global__ void __launch_bounds__(kManyThreads, 2)
     step_kernel(const AttentionArgs args, const AttentionInputs inputs, const RowStaging staging) {
     extern __shared__ uint4 staged_rows[];
     __shared__ PageShared shared;
@@ -79,7 +81,7 @@ __global__ void __launch_bounds__(kThreads, 4)
     __shared__ HeadTables tables;
     const Place place = place_of(args, static_cast<int>(blockIdx.y), 0);
     const BlockPage page = block_page(place, static_cast<int>(blockIdx.x));
-    if (static_cast<int>(blockIdx.x) >= page.count) return await_previous();
+    if (static_cast<int>(blockIdx.x) >= page.count) return;  // others await
     const bool holds_new = page.number == place.last / kPagePositions;
     const int old_end = holds_new ? page.end - 1 : page.end;
     auto* shared_rows = reinterpret_cast<std::byte*>(staged_rows);
@@ -96,7 +98,8 @@ __global__ void __launch_bounds__(kThreads, 4)
         prepare_head(inputs.queries.data + head * args.key_width, near, near.query_norm, inputs.query_epsilon,
                      inputs.query_pairs, 0, shared.queries[warp_index()]);
     }
-    if (holds_new) prepare_new_row<kKeys, kValues>(args, near, place, old_end, number, staging, shared_rows, scratch);
+    if (holds_new)
+        prepare_new_row<kKeys, kValues>(args, near, place, old_end, number, staging, shared_rows, scratch);
     await_copies();
     __syncthreads();
     attend_page<kKeys, kValues>(args, place, page, keys, values, shared, few);
@@ -110,8 +113,10 @@ void launch(const AttentionArgs& args, const AttentionInputs& inputs, const RowS
     const std::uint32_t bytes = (staging.key_bytes + staging.value_bytes) * kPagePositions;
     AttentionArgs paged = args;
     if (args.pages > kFewPages) paged.arrivals = nullptr;
+    const dim3 grid(static_cast<unsigned>(args.pages), head_blocks);
+    const bool at_once = grid.x * grid.y <= 2 * static_cast<unsigned>(multiprocessors());
     launch("attention of a step", step_kernel<kKeys, kValues>,
-           {dim3(static_cast<unsigned>(args.pages), head_blocks), kThreads, bytes}, stream, paged, inputs,
+           {grid, static_cast<unsigned>(at_once ? kManyThreads : kThreads), bytes}, stream, paged, inputs,
            staging);
     if (paged.arrivals == nullptr) join_pages(args, stream);
 }

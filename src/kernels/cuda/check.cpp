@@ -22,6 +22,7 @@ struct DeviceLimits {
     int device = -1;
     int major = 0;
     bool overlaps_launches = false;
+    int multiprocessors = 0;
     int shared_of_multiprocessor = 0;
     int shared_of_block = 0;
 };
@@ -37,7 +38,10 @@ const DeviceLimits& limits() {
         return value;
     };
     const int major = attribute(cudaDevAttrComputeCapabilityMajor);
-    asked = {device, major, major >= 9 && compiled_capability() >= 90,
+    asked = {device,
+             major,
+             major >= 9 && compiled_capability() >= 90,
+             attribute(cudaDevAttrMultiProcessorCount),
              attribute(cudaDevAttrMaxSharedMemoryPerMultiprocessor),
              attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin)};
     return asked;
@@ -54,6 +58,8 @@ void prefer_shared_memory(const void* kernel) {
 }
 
 bool overlaps_launches() { return limits().overlaps_launches; }
+
+int multiprocessors() { return limits().multiprocessors; }
 
 bool has_half_matrices() { return limits().major >= 8; }
 

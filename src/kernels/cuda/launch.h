@@ -21,6 +21,9 @@ bool overlaps_launches();
 /// Whether it multiplies matrices of binary16 (compute capability 8.0).
 bool has_half_matrices();
 
+/// Of the current GPU.
+int multiprocessors();
+
 /// Of shared memory, for one block; not more than leaves room for a second block.
 std::uint64_t most_shared_bytes();
 /// What a launch may take besides the kernel's own static memory: 48 KiB together, of which no kernel here

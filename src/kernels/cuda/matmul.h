@@ -91,8 +91,8 @@ inline constexpr std::int64_t kNormedGroupBytes = ActivationBuffer::kGroupBytes 
 bool takes_normed(std::int32_t width);
 
 /// Down of experts and their sum at once, for a few tokens: `down` as for a product, but its outputs go
-/// nowhere else, its slots, experts and combine's weights were written before the kernel that goes ahead, and it
-/// reads the values of `down.x`, which it quantises for itself. Throws Internal unless `takes_combined`.
+/// nowhere else, its slots, experts and combine's weights were written before the kernel that goes ahead, and
+/// it reads the values of `down.x`, which it quantises for itself. Throws Internal unless `takes_combined`.
 using ExpertCombine = void (*)(const ExpertMatmulArgs& down, const CombineArgs& combine, StreamHandle stream);
 inline constexpr int kMostCombined = 8;  ///< experts of a token
 /// Whether a type has such a kernel and the current GPU room for the inputs of `used` experts of a token.

@@ -61,7 +61,7 @@ __global__ void __launch_bounds__(kThreads)
     await_copies();
     const float factor = block_norm_factor(router.input, sums);
     if (multiplies) {
-        float logit = warp_dot(
+        float logit = warp_dot<8>(
             width, [=](int i) { return weights[i]; },
             [=](int i) { return normalised(sums[i], factor, norm[i]); });
         logit = __fmul_rn(logit, router.scale);

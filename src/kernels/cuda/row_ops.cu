@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(kNormThreads) norm_kernel(const NormArgs args)
         const int i = 32 * (warp_index() + k * kWarps) + lane_index();
         early[k] = i < args.run ? args.weight[i] : 0.0f;
     }
-    await_previous();
+    await_previous(args);
     __shared__ float factor;
     const std::int64_t begin = blockIdx.y * args.x.stride + blockIdx.x * args.run;
     for (int i = static_cast<int>(threadIdx.x); i < args.run; i += kNormThreads) {
@@ -80,7 +80,7 @@ __global__ void __launch_bounds__(kRowThreads) gate_kernel(const GateArgs args) 
         const float g = args.gate.data[index];
         value = args.activation == Gate::SwiGlu ? law_swiglu(g, args.up[index])
                                                 : law_swiglu_oai(g, args.up[index]);
-        args.gate.data[index] = value;
+        if (args.keeps_values) args.gate.data[index] = value;
     }
     if (args.quantised.quants != nullptr) store_group(args.quantised, blockIdx.y, i / 32, value);
 }

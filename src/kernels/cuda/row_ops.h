@@ -62,6 +62,7 @@ struct GateArgs {
     Gate activation = Gate::SwiGlu;
     const std::uint64_t* used = nullptr;
     ActivationBuffer quantised;
+    bool keeps_values = true;  ///< in place of the gate's; false: nobody reads more than the quantised form
 };
 void gate(const GateArgs& args, StreamHandle stream);
 

@@ -123,7 +123,8 @@ void CudaOps::gate_experts(const models::MoeFfn& ffn, const Buffer& hidden, std:
                     .up = up + first * hidden.stride,
                     .activation = gate_of(ffn.activation),
                     .used = slots_ + first,
-                    .quantised = hidden.quantised.from(first)},
+                    .quantised = hidden.quantised.from(first),
+                    .keeps_values = combines(ffn) || !quantised(ffn.down.type)},
                    handle());
     }
 }

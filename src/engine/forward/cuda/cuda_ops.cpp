@@ -289,7 +289,7 @@ void CudaOps::logits(Value, const Vector& norm, float epsilon, const Matrix& out
     if (pending_norm_ || !view_.all_logits) flush();
 }
 
-void CudaOps::queue_logits(std::int64_t first, std::int64_t count) {
+void CudaOps::queue_logits(std::int64_t first, std::int64_t count, float* out) {
     const Value residual = parts_.model.residual;
     Buffer input = gathered_;
     cuda::Rows wanted = rows(buffer(residual));
@@ -312,7 +312,7 @@ void CudaOps::queue_logits(std::int64_t first, std::int64_t count) {
                     .quantised = input.quantised},
                    handle());
     cuda::MatmulArgs args;
-    args.jobs[args.count++] = job(*output_, logits_, parts_.model.config.vocabulary);
+    args.jobs[args.count++] = job(*output_, out, parts_.model.config.vocabulary);
     args.columns = static_cast<std::int32_t>(output_->columns);
     args.tokens = static_cast<std::int32_t>(count);
     args.x = {input.data, input.stride, input.quantised};

@@ -74,11 +74,11 @@ class CudaOps final : public models::LayerOps {
     /// The residual stream with everything added that was to be added.
     const float* queue_residual();
     std::int64_t residual_stride() const { return stride(parts_.model.residual); }
-    /// Rows [first, first + count) of those that want logits: from the residual stream to `logits_buffer`.
-    void queue_logits(std::int64_t first, std::int64_t count);
+    /// Rows [first, first + count) of those that want logits: from the residual stream to `out`.
+    void queue_logits(std::int64_t first, std::int64_t count, float* out);
     /// On the device.
     const cuda::HandOffTimes* hand_off_times() const { return times_; }
-    const float* logits_buffer() const { return logits_; }
+    float* logits_buffer() const { return logits_; }
     std::int64_t logits_rows() const { return logits_rows_; }
     /// Times experts that are read over the link, as many at once as a token uses; of one, on an idle device.
     double seconds_per_linked_expert(int layer, const StepBlock& block);

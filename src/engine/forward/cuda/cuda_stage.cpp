@@ -102,7 +102,7 @@ CudaStage::CudaStage(const Parts& parts, CudaDevice& device, LayerRange layers,
     window_block_.emplace(device, arena_, shape(kWindowTokens, kWindowTokens));
     long_block_.emplace(device, arena_, shape(max_tokens_, kMostSequences));
     server_.emplace(list_, *mailbox_, *residents_, *link_, parts.pass, max_tokens_, width);
-    logits_host_ = device.allocate_pinned(static_cast<std::uint64_t>(kLogitsRows * model.config.vocabulary) *
+    logits_host_ = device.allocate_mapped(static_cast<std::uint64_t>(kLogitsRows * model.config.vocabulary) *
                                           sizeof(float));
     passed_on_ = device.create_event();
     if (parts.previous != nullptr) {
@@ -252,8 +252,8 @@ void CudaStage::record_window() {
         graph = std::make_unique<CudaGraph>(*stream_, [&] {
             queue(recorded);
             if (view_.logits > 0) {
-                ops_->queue_logits(0, view_.logits);
-                copy_logits(view_.logits);
+                // Written there by the product itself: a copy would begin when that has ended.
+                ops_->queue_logits(0, view_.logits, reinterpret_cast<float*>(logits_host_->span().data()));
             }
             ops_->queue_finish();
         });
@@ -280,7 +280,7 @@ void CudaStage::take_logits(std::int64_t first_row) {
     device_.make_current();
     for (std::int64_t first = 0; first < view_.logits; first += kLogitsRows) {
         const std::int64_t count = std::min(kLogitsRows, view_.logits - first);
-        ops_->queue_logits(first, count);
+        ops_->queue_logits(first, count, ops_->logits_buffer());
         copy_logits(count);
         stream_->synchronise();
         consume(first, count, first_row);

@@ -14,9 +14,8 @@
 namespace coterie::cuda {
 
 inline constexpr int kPagePositions = 64;
-inline constexpr int kThreads = 256;
-inline constexpr int kWarps = kThreads / 32;
-inline constexpr int kBlockHeads = 4;                                  ///< query heads of a block
+inline constexpr int kThreads = 256;   ///< of a block, unless it says otherwise
+inline constexpr int kBlockHeads = 4;  ///< query heads of a block
 inline constexpr int kOutputs = kBlockHeads * kWidestHead / kThreads;  ///< of a thread
 inline constexpr int kJoinPages = 128;                                 ///< whose factors are formed at once
 
@@ -57,7 +56,7 @@ __device__ inline Place place_of(const AttentionArgs& args, int head_block, std:
 __device__ inline void load_queries(const AttentionArgs& args, const Place& place, PageShared& shared) {
     const float* queries =
         args.queries.data + place.token * args.queries.stride + place.first_head * args.key_width;
-    for (int i = static_cast<int>(threadIdx.x); i < place.heads * args.key_width; i += kThreads)
+    for (int i = static_cast<int>(threadIdx.x); i < place.heads * args.key_width; i += block_threads())
         shared.queries[i / args.key_width][i % args.key_width] = queries[i];
     __syncthreads();
 }
@@ -81,7 +80,7 @@ __device__ HeadRows stage(const HeadRows& from, std::uint32_t bytes, int begin, 
     const unsigned units = bytes / sizeof(Unit);
     const unsigned total = static_cast<unsigned>(max(end - begin, 0)) * units;
 #pragma unroll 1
-    for (unsigned i = threadIdx.x; i < total; i += kThreads) {
+    for (unsigned i = threadIdx.x; i < total; i += blockDim.x) {
         const unsigned r = static_cast<unsigned>(begin) + i / units;
         copy_to_shared<sizeof(Unit)>(to + r * bytes + i % units * sizeof(Unit),
                                      from.row(static_cast<int>(r)) + i % units * sizeof(Unit));
@@ -110,9 +109,10 @@ __device__ void scores(const AttentionArgs& args, const HeadRows& keys, int begi
     const int lane = lane_index();
     const int width = args.key_width;
     const bool short_lane = width % 32 != 0 && lane >= width % 32;
+    const int warps = block_threads() / 32;
 #pragma unroll 1
-    for (int r = begin + warp_index(); r < end; r += 2 * kWarps) {
-        const int second = r + kWarps;
+    for (int r = begin + warp_index(); r < end; r += 2 * warps) {
+        const int second = r + warps;
         const std::byte* rows[2] = {keys.row(r), keys.row(min(second, end - 1))};
         float sums[2 * kBlockHeads] = {};
 #pragma unroll 2
@@ -209,6 +209,7 @@ struct FewShared {
 
 /// The same as `join_pages` for all heads of a block at once.
 __device__ inline void join_few(const AttentionArgs& args, const Place& place, int pages, FewShared& shared) {
+    constexpr int kAhead = 8;  // pages whose values are asked for at once
     const int pitch = args.value_width + 2;
     const float* partials =
         args.partials + (place.token * args.heads + place.first_head) * args.pages * pitch;
@@ -231,24 +232,30 @@ __device__ inline void join_few(const AttentionArgs& args, const Place& place, i
     }
     __syncthreads();
 #pragma unroll 1
-    for (int i = static_cast<int>(threadIdx.x); i / 32 * 32 < place.heads * args.value_width; i += kThreads) {
+    for (int i = static_cast<int>(threadIdx.x); i / 32 * 32 < place.heads * args.value_width;
+         i += block_threads()) {
         const bool inside = i < place.heads * args.value_width;
         const int head = inside ? i / args.value_width : 0;
         const int d = inside ? i % args.value_width : 0;
-        float values[kFewPages];  // asked for at once
-#pragma unroll
-        for (int page = 0; page < kFewPages; ++page)
-            values[page] = page < pages ? __ldcg(partial(head, page) + 2 + d) : 0.0f;
         float maximum = shared.maxima[head][0];
         float sum = shared.sums[head][0];
-        float value = values[0];
+        float value = 0.0f;
+#pragma unroll 1
+        for (int first = 0; first < pages; first += kAhead) {
+            float values[kAhead];
 #pragma unroll
-        for (int page = 1; page < kFewPages; ++page) {
-            if (page >= pages) break;
-            const Join factors = shared.factors[head][page];
-            value = __fmaf_rn(value, factors.a, __fmul_rn(values[page], factors.b));
-            sum = __fmaf_rn(sum, factors.a, __fmul_rn(shared.sums[head][page], factors.b));
-            maximum = fmaxf(maximum, shared.maxima[head][page]);
+            for (int k = 0; k < kAhead; ++k)
+                values[k] = first + k < pages ? __ldcg(partial(head, first + k) + 2 + d) : 0.0f;
+            if (first == 0) value = values[0];
+#pragma unroll
+            for (int k = 0; k < kAhead; ++k) {
+                const int page = first + k;
+                if (page == 0 || page >= pages) continue;
+                const Join factors = shared.factors[head][page];
+                value = __fmaf_rn(value, factors.a, __fmul_rn(values[k], factors.b));
+                sum = __fmaf_rn(sum, factors.a, __fmul_rn(shared.sums[head][page], factors.b));
+                maximum = fmaxf(maximum, shared.maxima[head][page]);
+            }
         }
         value = finish(args, place.first_head + head, maximum, sum, value);
         const int column = place.first_head * args.value_width + i;
@@ -280,13 +287,13 @@ __device__ void attend_page(const AttentionArgs& args, const Place& place, const
     scores<kKeys>(args, keys, page.begin, page.end, shared);
     soften(place.heads, page.begin, page.end, shared);
 #pragma unroll 1
-    for (int i = static_cast<int>(threadIdx.x); i < place.heads * args.value_width; i += kThreads) {
+    for (int i = static_cast<int>(threadIdx.x); i < place.heads * args.value_width; i += block_threads()) {
         const int h = i / args.value_width;
         const int d = i % args.value_width;
         float* partial =
             args.partials + ((place.token * args.heads + place.first_head + h) * args.pages + blockIdx.x) *
                                 (args.value_width + 2);
-        partial[2 + d] = page_value<kValues, 4>(values, page.begin, page.end, h, d, shared);
+        partial[2 + d] = page_value<kValues, 8>(values, page.begin, page.end, h, d, shared);
         if (d == 0) {
             partial[0] = shared.maximum[h];
             partial[1] = shared.sum[h];

@@ -48,6 +48,21 @@ __device__ __forceinline__ uint4 masked(uint4 a, std::uint32_t mask) {
     return {a.x & mask, a.y & mask, a.z & mask, a.w & mask};
 }
 
+/// Sixteen bytes where four more can be read as well: then neighbouring quads share their words.
+template <int kAlignment>
+__device__ __forceinline__ uint4 inner_quad_at(const std::uint8_t* p) {
+    if constexpr (kAlignment >= 4) {
+        return quad_at<kAlignment>(p);
+    } else {
+        const auto address = reinterpret_cast<std::uintptr_t>(p);
+        const auto* words = reinterpret_cast<const std::uint32_t*>(address & ~std::uintptr_t{3});
+        const unsigned shift = static_cast<unsigned>(address & 3) * 8;
+        const std::uint32_t a = words[0], b = words[1], c = words[2], d = words[3], e = words[4];
+        return {__funnelshift_r(a, b, shift), __funnelshift_r(b, c, shift), __funnelshift_r(c, d, shift),
+                __funnelshift_r(d, e, shift)};
+    }
+}
+
 /// `f` of each word.
 template <typename Function>
 __device__ __forceinline__ uint4 each_word(uint4 a, Function f) {

@@ -154,9 +154,9 @@ __device__ __forceinline__ void add_round(const std::uint8_t* block, unsigned g,
         const Term term = term_of<Type>(codes, g, scales, x, first_groups[t] + number);
 #pragma unroll
         for (unsigned j = 0; j < kThreads / 4; ++j) {
-            const Term taken = kThreads == 4 ? term
-                                             : term_from<Type::kForm, kThreads>(
-                                                   term, static_cast<int>(4 * j + thread % 4));
+            const Term taken =
+                kThreads == 4 ? term
+                              : term_from<Type::kForm, kThreads>(term, static_cast<int>(4 * j + thread % 4));
             const float next = add_term<Type::kForm>(taken, acc[t]);
             acc[t] = 4 * j + thread % 4 < end ? next : acc[t];
         }

@@ -7,6 +7,8 @@ namespace coterie::cuda {
 
 inline constexpr unsigned kFullWarp = 0xffffffffu;
 
+__device__ __forceinline__ int thread_index() { return static_cast<int>(threadIdx.x); }
+__device__ __forceinline__ int block_threads() { return static_cast<int>(blockDim.x); }
 __device__ __forceinline__ int lane_index() { return static_cast<int>(threadIdx.x & 31); }
 __device__ __forceinline__ int warp_index() { return static_cast<int>(threadIdx.x >> 5); }
 
@@ -35,11 +37,12 @@ __device__ __forceinline__ float fold_together(float (&values)[kCount]) {
 }
 
 /// The dot product of two rows by one warp; `a(i)` and `b(i)` give value i < n. The row is filled up with +0.
-template <typename A, typename B>
+/// `kAhead` values of a lane are read at once.
+template <int kAhead = 4, typename A, typename B>
 __device__ __forceinline__ float warp_dot(int n, A a, B b) {
     float lane = 0.0f;
     int i = lane_index();
-#pragma unroll 4
+#pragma unroll kAhead
     for (; i < n; i += 32) lane = __fmaf_rn(a(i), b(i), lane);
     if (n % 32 != 0 && lane_index() >= n % 32) lane = __fadd_rn(lane, 0.0f);  // turns a lane of -0 into +0
     return fold_lanes(lane);

@@ -137,8 +137,8 @@ __global__ void __launch_bounds__(kMatmulThreads)
 }
 
 /// The products of a warp's rows of gate and of up, kGateWarpRows each: the inputs and the first parts of the
-/// rows are asked for at once, and each part is multiplied while the next ones are on their way. To ask for all
-/// of them first would hold up the warp: copies are taken as slowly as memory answers.
+/// rows are asked for at once, and each part is multiplied while the next ones are on their way. To ask for
+/// all of them first would hold up the warp: copies are taken as slowly as memory answers.
 template <typename Type>
 __device__ __forceinline__ float product_of_parts(const ExpertGateArgs& args, const Staging& staging,
                                                   std::byte* shared, const std::uint8_t* gate,
@@ -210,9 +210,9 @@ __global__ void __launch_bounds__(kGateThreads)
     if (staging.warp_bytes > 0) {
         product[0] = product_of_parts<Type>(args, staging, shared, gate_rows, up_rows, count, input);
     } else {
-        row_products<Type, 1, kExpertRowThreads>((gate_matrix() == 0 ? gate_rows : up_rows) + near * args.row_bytes,
-                                                 static_cast<unsigned>(args.columns) / 32, args.x.quantised,
-                                                 input, 1, product);
+        row_products<Type, 1, kExpertRowThreads>(
+            (gate_matrix() == 0 ? gate_rows : up_rows) + near * args.row_bytes,
+            static_cast<unsigned>(args.columns) / 32, args.x.quantised, input, 1, product);
     }
     const float gate = scaled_and_biased(args, gate_matrix(), expert, first_row + near, product[0]);
     const float up = __shfl_down_sync(kFullWarp, gate, 16);

@@ -9,7 +9,7 @@ namespace coterie::cuda {
 /// By one warp: 1 / sqrt(mean(x^2) + epsilon).
 __device__ __forceinline__ float norm_factor(const float* values, int width, float epsilon) {
     const auto value = [=](int i) { return values[i]; };
-    const float mean = __fdiv_rn(warp_dot(width, value, value), static_cast<float>(width));
+    const float mean = __fdiv_rn(warp_dot<8>(width, value, value), static_cast<float>(width));
     return __fdiv_rn(1.0f, __fsqrt_rn(__fadd_rn(mean, epsilon)));
 }
 

@@ -16,11 +16,15 @@ namespace coterie::cuda {
 
 inline constexpr int kNormedRowThreads = 8;
 inline constexpr int kNormedWarpRows = 32 / kNormedRowThreads;
-inline constexpr int kNormedWarps = 8;
-inline constexpr int kNormedThreads = 32 * kNormedWarps;
-inline constexpr int kNormedStrip = kNormedWarps * kNormedWarpRows;
+inline constexpr int kFewestNormedWarps = 8;  ///< of a block
+inline constexpr int kMostNormedWarps = 16;
 inline constexpr int kNormedQuads = 2;  ///< of four values, that a thread quantises one after the other
-inline constexpr int kNormedBatch = 4 * kNormedQuads * kNormedThreads;  ///< values of a block
+
+/// Warps of a block, for `rows` rows in all: so many that the blocks can run at once, one a multiprocessor.
+inline int normed_warps(int rows) {
+    const int rows_at_once = kNormedWarpRows * multiprocessors();
+    return std::clamp((rows + rows_at_once - 1) / rows_at_once, kFewestNormedWarps, kMostNormedWarps);
+}
 
 /// Where a block's inputs lie behind its weights: their quantised form, then the sums they come from.
 struct NormedStaging {
@@ -29,13 +33,13 @@ struct NormedStaging {
     std::size_t input_bytes() const { return groups * static_cast<std::size_t>(kNormedGroupBytes); }
 };
 
-/// The norm's weights of this thread's quads of the batch that begins with value `batch`; what lies behind the
-/// row's end means nothing.
+/// The norm's weights of this thread's quads of the batch that begins with value `batch`; what lies behind
+/// the row's end means nothing.
 __device__ __forceinline__ void load_norm_weights(const NormedInput& input, int batch,
                                                   float4 (&weights)[kNormedQuads]) {
 #pragma unroll
     for (int k = 0; k < kNormedQuads; ++k) {
-        const int i = batch + 4 * (static_cast<int>(threadIdx.x) + k * kNormedThreads);
+        const int i = batch + 4 * static_cast<int>(threadIdx.x + k * blockDim.x);
         weights[k] = i < input.width ? *reinterpret_cast<const float4*>(input.weight + i) : float4{};
     }
 }
@@ -47,7 +51,7 @@ __device__ __forceinline__ void quantise_batch(const ActivationBuffer& x, int ba
     const int end = (width + 31) / 32 * 32;
 #pragma unroll
     for (int k = 0; k < kNormedQuads; ++k) {
-        const int i = batch + 4 * (static_cast<int>(threadIdx.x) + k * kNormedThreads);
+        const int i = batch + 4 * static_cast<int>(threadIdx.x + k * blockDim.x);
         if (i / 128 * 128 >= end) break;  // of a warp's 128 values none is in the row
         const float4 sum = i < width ? *reinterpret_cast<const float4*>(sums + i) : float4{};
         const float4 weight = weights[k];
@@ -75,26 +79,28 @@ __device__ __forceinline__ float normed_product(const std::uint8_t* row, unsigne
 
 /// block.x: strips of rows of all jobs, one after the other; jobs from `first_of_second` on are of `Second`.
 template <typename First, typename Second>
-__global__ void __launch_bounds__(kNormedThreads, 4)
+__global__ void __launch_bounds__(32 * kMostNormedWarps, 2)
     normed_rows(const MatmulArgs args, const NormedInput input, const NormedStaging staging,
                 int first_of_second) {
     extern __shared__ uint4 shared_units[];
     auto* memory = reinterpret_cast<std::byte*>(shared_units);
+    const int warps = static_cast<int>(blockDim.x) / 32;
+    const int strip_rows = warps * kNormedWarpRows;
     int strip = static_cast<int>(blockIdx.x);
     int j = 0;
-    while (strip >= (args.jobs[j].rows + kNormedStrip - 1) / kNormedStrip) {
-        strip -= (args.jobs[j].rows + kNormedStrip - 1) / kNormedStrip;
+    while (strip >= (args.jobs[j].rows + strip_rows - 1) / strip_rows) {
+        strip -= (args.jobs[j].rows + strip_rows - 1) / strip_rows;
         ++j;
     }
     const MatmulJob& job = args.jobs[j];
     const auto row_bytes = static_cast<std::uint32_t>(job.row_bytes);
-    const int wanted_row = strip * kNormedStrip + warp_index() * kNormedWarpRows;
+    const int wanted_row = strip * strip_rows + warp_index() * kNormedWarpRows;
     const int first_row = min(wanted_row, job.rows - 1);
     const int rows = min(kNormedWarpRows, job.rows - first_row);
     const std::uint8_t* from = reinterpret_cast<const std::uint8_t*>(job.weights) + first_row * job.row_bytes;
     std::byte* place = memory + warp_index() * staging.warp_bytes;
     if (staging.warp_bytes > 0) stage_rows(place, from, row_bytes, rows);
-    memory += kNormedWarps * staging.warp_bytes;
+    memory += warps * staging.warp_bytes;
     const ActivationBuffer x = activations_in(memory, 1, staging.groups);
     auto* sums = reinterpret_cast<float*>(memory + staging.groups * ActivationBuffer::kGroupBytes);
 
@@ -105,13 +111,13 @@ __global__ void __launch_bounds__(kNormedThreads, 4)
     load_sums<2>(input, 0, sums);
     const float factor = block_norm_factor(input, sums);
 #pragma unroll 1
-    for (int batch = 0; batch < input.width; batch += kNormedBatch) {
+    for (int batch = 0; batch < input.width; batch += 4 * kNormedQuads * static_cast<int>(blockDim.x)) {
         if (batch > 0) load_norm_weights(input, batch, weights);
         quantise_batch(x, batch, input.width, sums, factor, weights);
     }
 #pragma unroll 1
-    for (int g = static_cast<int>(blockIdx.x) * kNormedWarps + warp_index(); g < groups;
-         g += static_cast<int>(gridDim.x) * kNormedWarps)
+    for (int g = static_cast<int>(blockIdx.x) * warps + warp_index(); g < groups;
+         g += static_cast<int>(gridDim.x) * warps)
         store_normed_group(input, 0, g, sums, input.weight, factor);
     await_copies();
     __syncthreads();
@@ -132,21 +138,28 @@ __global__ void __launch_bounds__(kNormedThreads, 4)
 template <typename First, typename Second = First>
 void launch_normed_matmul(const MatmulArgs& args, const NormedInput& input, int first_of_second,
                           StreamHandle stream) {
-    unsigned strips = 0;
+    int rows = 0;
     std::uint32_t pitch = 0;
     for (int j = 0; j < args.count; ++j) {
-        strips += static_cast<unsigned>((args.jobs[j].rows + kNormedStrip - 1) / kNormedStrip);
+        rows += args.jobs[j].rows;
         pitch = std::max(pitch, staged_pitch(static_cast<std::uint32_t>(args.jobs[j].row_bytes)));
     }
+    const int warps = normed_warps(rows);
+    const int strip_rows = warps * kNormedWarpRows;
+    unsigned strips = 0;
+    for (int j = 0; j < args.count; ++j)
+        strips += static_cast<unsigned>((args.jobs[j].rows + strip_rows - 1) / strip_rows);
     NormedStaging staging{0, static_cast<std::uint32_t>((args.columns + 127) / 128 * 4)};
     const std::uint64_t warp_bytes = staging_units(std::uint64_t{kNormedWarpRows} * pitch + kStagingUnit - 1);
     std::size_t bytes = staging.input_bytes();
-    if (bytes + kNormedWarps * warp_bytes <= most_shared_bytes()) {
+    const std::uint64_t weight_bytes = static_cast<std::uint64_t>(warps) * warp_bytes;
+    if (bytes + weight_bytes <= most_shared_bytes()) {
         staging.warp_bytes = static_cast<std::uint32_t>(warp_bytes);
-        bytes += kNormedWarps * warp_bytes;
+        bytes += weight_bytes;
     }
-    launch("normed_matmul", normed_rows<First, Second>, {dim3(strips), kNormedThreads, bytes}, stream, args,
-           input, staging, first_of_second);
+    launch("normed_matmul", normed_rows<First, Second>,
+           {dim3(strips), static_cast<unsigned>(32 * warps), bytes}, stream, args, input, staging,
+           first_of_second);
 }
 
 }  // namespace coterie::cuda

@@ -18,8 +18,8 @@ __device__ __forceinline__ std::uint32_t words_of_lines(const Parameter& paramet
     return mixed;
 }
 
-/// `parameters`: those that are read later. The first look at each of their lines goes to memory, so it is better
-/// taken while the kernel waits anyway.
+/// `parameters`: those that are read later. The first look at each of their lines goes to memory, so it is
+/// better taken while the kernel waits anyway.
 template <typename... Parameters>
 __device__ __forceinline__ void await_previous(const Parameters&... parameters) {
 #if __CUDA_ARCH__ >= 900

@@ -48,8 +48,8 @@ __device__ __forceinline__ QuantisedQuad quantise_quad(const float4& values) {
     constexpr float kSmallestMaximum = 1e-35f;
     constexpr std::uint32_t kOnes = 0x01010101;
     const auto magnitude = [](float value) { return __float_as_uint(value) & 0x7fffffffu; };
-    std::uint32_t bits = max(max(magnitude(values.x), magnitude(values.y)),
-                             max(magnitude(values.z), magnitude(values.w)));
+    std::uint32_t bits =
+        max(max(magnitude(values.x), magnitude(values.y)), max(magnitude(values.z), magnitude(values.w)));
 #pragma unroll
     for (int width = 4; width > 0; width /= 2) bits = max(bits, __shfl_xor_sync(kFullWarp, bits, width));
     const float maximum = __uint_as_float(bits);

@@ -25,9 +25,6 @@ struct alignas(16) RouteShared {
     int missing;
 };
 
-__device__ __forceinline__ int thread_index() { return static_cast<int>(threadIdx.x); }
-__device__ __forceinline__ int block_threads() { return static_cast<int>(blockDim.x); }
-
 /// softmax over values[0, n), in place: src/kernels/reference/softmax.cpp. Every warp finds the maximum and
 /// the sum for itself.
 __device__ inline void soften(float* values, int n) {

@@ -105,8 +105,8 @@ __device__ __forceinline__ const std::uint8_t* staged_row(std::byte* shared, con
 }
 
 /// Asks for bytes [begin, end) of each of a warp's rows of two matrices, at most four rows of each, to where
-/// `stage_rows` would bring them: eight lanes a row. Rows are whole units, and so are the parts between them: one
-/// that begins or ends within a unit comes with what is before it.
+/// `stage_rows` would bring them: eight lanes a row. Rows are whole units, and so are the parts between them:
+/// one that begins or ends within a unit comes with what is before it.
 class RowParts {
   public:
     __device__ __forceinline__ RowParts(std::byte* first_place, std::byte* second_place,
@@ -125,7 +125,8 @@ class RowParts {
     }
     __device__ __forceinline__ void ask_for(std::uint32_t begin, std::uint32_t end) const {
 #pragma unroll 1
-        for (std::uint32_t at = staging_units(begin) + unit_; at < staging_units(end); at += 8 * kStagingUnit) {
+        for (std::uint32_t at = staging_units(begin) + unit_; at < staging_units(end);
+             at += 8 * kStagingUnit) {
             copy_to_shared<kStagingUnit>(to_[0] + at, from_[0] + at);
             copy_to_shared<kStagingUnit>(to_[1] + at, from_[1] + at);
         }

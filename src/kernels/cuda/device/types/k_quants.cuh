@@ -52,8 +52,9 @@ struct Q3_K {
     }
     static constexpr int kPlanes = 2;
     __device__ static uint4 plane(const std::uint8_t* block, unsigned g, unsigned half, int p) {
-        return p == 0 ? masked(quad_at<2>(block + 32 + 32 * (g / 4) + 16 * half), 0x03030303u << 2 * (g & 3))
-                      : masked(quad_at<2>(block + 16 * half), 0x01010101u << g);
+        return p == 0 ? masked(inner_quad_at<2>(block + 32 + 32 * (g / 4) + 16 * half),
+                               0x03030303u << 2 * (g & 3))
+                      : masked(inner_quad_at<2>(block + 16 * half), 0x01010101u << g);
     }
     __device__ static int sum_of_planes(const int (&sums)[kPlanes], unsigned g, int quants_sum) {
         return (sums[0] >> 2 * (g & 3)) + 4 * (sums[1] >> g) - 4 * quants_sum;
@@ -156,9 +157,10 @@ struct Q6_K {
     }
     static constexpr int kPlanes = 2;
     __device__ static uint4 plane(const std::uint8_t* block, unsigned g, unsigned half, int p) {
-        return p == 0 ? masked(quad_at<2>(block + 64 * (g / 4) + 32 * (g & 1) + 16 * half),
+        return p == 0 ? masked(inner_quad_at<2>(block + 64 * (g / 4) + 32 * (g & 1) + 16 * half),
                                0x0f0f0f0fu << 2 * (g & 2))
-                      : masked(quad_at<2>(block + 128 + 32 * (g / 4) + 16 * half), 0x03030303u << 2 * (g & 3));
+                      : masked(inner_quad_at<2>(block + 128 + 32 * (g / 4) + 16 * half),
+                               0x03030303u << 2 * (g & 3));
     }
     __device__ static int sum_of_planes(const int (&sums)[kPlanes], unsigned g, int quants_sum) {
         return (sums[0] >> 2 * (g & 2)) + 16 * (sums[1] >> 2 * (g & 3)) - 32 * quants_sum;
