@@ -16,7 +16,8 @@ cuda::LinkShare cheapest_share(const MissCosts& costs) {
         double best = std::numeric_limits<double>::infinity();
         for (int linked = 0; linked <= missing; ++linked) {
             const int handed = missing - linked;
-            const double cpu = handed == 0 ? 0.0 : costs.hand_off + handed * costs.cpu;
+            const double one = linked == 0 ? costs.cpu : std::max(costs.cpu, costs.contended_cpu);
+            const double cpu = handed == 0 ? 0.0 : costs.hand_off + handed * one;
             const double end = std::max(linked * costs.link, cpu);
             if (end >= kClearlySooner * best) continue;
             best = end;

@@ -14,6 +14,17 @@ TEST(LinkShare, HandsOverOnlyWhatEndsSoonerThatWay) {
     EXPECT_EQ(share.of[4], 1);  // 115 against 145; 100 with two
 }
 
+TEST(LinkShare, WhatSlowsTheCpuDownIsLeft) {
+    const MissCosts alone{.link = 60e-6, .cpu = 40e-6, .hand_off = 10e-6};
+    EXPECT_EQ(cheapest_share(alone).of[2], 1);  // 60 against 90
+    MissCosts beside = alone;
+    beside.contended_cpu = 75e-6;
+    EXPECT_EQ(cheapest_share(beside).of[2], 0);  // 85 against 90: not clearly
+    beside.contended_cpu = 20e-6;                // measured on a bad moment: never less than alone
+    EXPECT_EQ(cheapest_share(beside).of[2], 1);
+    EXPECT_EQ(cheapest_share(beside).of[1], cheapest_share(alone).of[1]);
+}
+
 TEST(LinkShare, OneWayThatIsMuchSlowerIsNotTaken) {
     for (int missing = 1; missing <= cuda::kMostUsed; ++missing) {
         EXPECT_EQ(cheapest_share({.link = 1, .cpu = 1e-6, .hand_off = 1e-6}).of[missing], 0);

@@ -215,7 +215,7 @@ void CudaOps::run_experts(int layer, const models::MoeFfn& ffn, Buffer& x, const
     cuda::matmul_kernels(ffn.down.type)->expert_matmul(down, handle());
 }
 
-double CudaOps::seconds_per_linked_expert(int layer, const StepBlock& block) {
+double CudaOps::seconds_per_linked_expert(int layer, const StepBlock& block, FunctionRef<void()> meanwhile) {
     const models::MoeFfn& ffn = *parts_.list.experts[static_cast<std::size_t>(layer)];
     const std::int64_t used = ffn.routing.used;
     const auto pairs = static_cast<std::size_t>(used);
@@ -235,6 +235,7 @@ double CudaOps::seconds_per_linked_expert(int layer, const StepBlock& block) {
         parts_.stream.synchronise();
         const auto start = std::chrono::steady_clock::now();
         run_experts(layer, ffn, x, combines(ffn) ? &combine : nullptr);
+        meanwhile();
         parts_.stream.synchronise();
         const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
         seconds.push_back(took.count() / static_cast<double>(used));

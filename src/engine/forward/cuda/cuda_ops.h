@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "engine/forward/cuda/device_weights.h"
 #include "engine/forward/cuda/host_mailbox.h"
 #include "engine/forward/cuda/link_path.h"
@@ -81,7 +82,8 @@ class CudaOps final : public models::LayerOps {
     float* logits_buffer() const { return logits_; }
     std::int64_t logits_rows() const { return logits_rows_; }
     /// Times experts that are read over the link, as many at once as a token uses; of one, on an idle device.
-    double seconds_per_linked_expert(int layer, const StepBlock& block);
+    /// Calls `meanwhile` while the device reads, once a round of some.
+    double seconds_per_linked_expert(int layer, const StepBlock& block, FunctionRef<void()> meanwhile);
     /// Zeroes the counters of a step; queued before its first layer.
     void queue_begin();
     void queue_finish();

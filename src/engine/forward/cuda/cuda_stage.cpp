@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/error.h"
+#include "base/function_ref.h"
 #include "base/log.h"
 #include "engine/forward/cuda/gpu_kernel_check.h"
 
@@ -145,17 +146,34 @@ void CudaStage::use_cache(expert_cache::ExpertCache& cache, std::int32_t index) 
     prompt_stream_.emplace(device_, parts_.catalog, layers_);
 }
 
+/// Other experts each time: none is in a cache.
+MissCosts CudaStage::costs_of_misses(int layer) {
+    constexpr std::int64_t kAlone = 15;
+    constexpr std::int64_t kBeside = 5;  // fewer than a token's take over the link
+    const double link = ops_->seconds_per_linked_expert(layer, *window_block_, [] {});
+    const double cpu = server_->seconds_per_expert(layer, 0, kAlone);
+    std::vector<double> beside;
+    std::int64_t next = kAlone;
+    ops_->seconds_per_linked_expert(layer, *window_block_, [&] {
+        beside.push_back(server_->seconds_per_expert(layer, next, kBeside));
+        next += kBeside;
+    });
+    std::sort(beside.begin(), beside.end());
+    return {
+        .link = link, .cpu = cpu, .contended_cpu = beside[beside.size() / 2], .hand_off = kHandOffSeconds};
+}
+
 void CudaStage::measure_misses(const std::optional<MissCosts>& known) {
     if (known) return link_->set_costs(*known);
     for (int layer = layers_.begin; layer < layers_.end; ++layer) {
         if (link_->addresses(layer).gate == nullptr) continue;
         device_.make_current();
-        const MissCosts costs{.link = ops_->seconds_per_linked_expert(layer, *window_block_),
-                              .cpu = server_->seconds_per_expert(layer),
-                              .hand_off = kHandOffSeconds};
+        const MissCosts costs = costs_of_misses(layer);
         link_->set_costs(costs);
-        log::debug("{}: a missing expert takes {:.0f} us over the link, {:.0f} us on the CPU",
-                   device_.info().name, 1e6 * costs.link, 1e6 * costs.cpu);
+        log::debug(
+            "{}: a missing expert takes {:.0f} us over the link, {:.0f} us on the CPU, {:.0f} beside the "
+            "link",
+            device_.info().name, 1e6 * costs.link, 1e6 * costs.cpu, 1e6 * costs.contended_cpu);
         return;
     }
 }

@@ -92,6 +92,7 @@ class CudaStage {
     bool first() const { return parts_.previous == nullptr; }
     bool last() const { return next_ == nullptr; }
     bool is_window() const;
+    MissCosts costs_of_misses(int layer);
     CudaOps::StepView view_of(const Step& step, const StepBlock& block) const;
     void write_block(StepBlock& block, std::uint64_t number);
     void record_window();

@@ -11,8 +11,6 @@
 namespace coterie::engine {
 namespace {
 
-constexpr int kTimedExperts = 15;
-
 std::int64_t bytes_per_expert(const models::MoeFfn& ffn) {
     return ffn.gate.bytes_per_expert() + ffn.up.bytes_per_expert() + ffn.down.bytes_per_expert();
 }
@@ -62,14 +60,14 @@ bool MissServer::serve(std::uint64_t number, std::int64_t tokens, expert_cache::
     return true;
 }
 
-double MissServer::seconds_per_expert(int layer) {
+double MissServer::seconds_per_expert(int layer, std::int64_t first, std::int64_t count) {
     const models::MoeFfn& ffn = *list_.experts[static_cast<std::size_t>(layer)];
     const ThreadPool::Awake awake(pass_.pool());
     inputs_[0] = mailbox_.input(0, ffn.gate.columns);
     plan_.tokens.assign(1, 0);
     std::vector<double> seconds;
-    for (std::int64_t i = 0; i < kTimedExperts; ++i) {
-        const std::int64_t e = i % ffn.routing.experts;
+    for (std::int64_t i = 0; i < count; ++i) {
+        const std::int64_t e = (first + i) % ffn.routing.experts;
         plan_.jobs.assign(1, {static_cast<std::int32_t>(e), expert_tensor(ffn.gate, e),
                               expert_tensor(ffn.up, e), expert_tensor(ffn.down, e), ffn.activation, 0, 1});
         const auto start = std::chrono::steady_clock::now();
@@ -77,8 +75,9 @@ double MissServer::seconds_per_expert(int layer) {
                       width_);
         seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
     }
-    std::nth_element(seconds.begin(), seconds.begin() + kTimedExperts / 2, seconds.end());
-    return seconds[kTimedExperts / 2];
+    const auto middle = seconds.begin() + static_cast<std::ptrdiff_t>(count / 2);
+    std::nth_element(seconds.begin(), middle, seconds.end());
+    return *middle;
 }
 
 void MissServer::release() { *mailbox_.view().reply = std::numeric_limits<std::uint64_t>::max(); }

@@ -26,8 +26,9 @@ class MissServer {
     /// the pool awake.
     bool serve(std::uint64_t number, std::int64_t tokens, expert_cache::ExpertCache* cache,
                DeviceCounts& counts);
-    /// Times one expert of one token; of a layer's, on an idle machine.
-    double seconds_per_expert(int layer);
+    /// Times `count` experts of a layer from `first` on, one after the other, for one token; of one, on a
+    /// machine that does nothing else.
+    double seconds_per_expert(int layer, std::int64_t first, std::int64_t count);
     /// Lets a device that waits go on, with wrong results, so that it can be drained; then `recover`.
     void release();
     void recover();
