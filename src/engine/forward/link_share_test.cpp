@@ -20,9 +20,16 @@ TEST(LinkShare, WhatSlowsTheCpuDownIsLeft) {
     MissCosts beside = alone;
     beside.contended_cpu = 75e-6;
     EXPECT_EQ(cheapest_share(beside).of[2], 0);  // 85 against 90: not clearly
-    beside.contended_cpu = 20e-6;                // measured on a bad moment: never less than alone
-    EXPECT_EQ(cheapest_share(beside).of[2], 1);
-    EXPECT_EQ(cheapest_share(beside).of[1], cheapest_share(alone).of[1]);
+}
+
+TEST(LinkShare, ATimeThatSomethingElseMadeLongIsNotBelieved) {
+    MissCosts disturbed{.link = 125e-6, .cpu = 3634e-6, .contended_cpu = 46e-6, .hand_off = 15e-6};
+    const cuda::LinkShare share = cheapest_share(disturbed);
+    disturbed.cpu = disturbed.contended_cpu;
+    const cuda::LinkShare quiet = cheapest_share(disturbed);
+    for (int missing = 1; missing <= cuda::kMostUsed; ++missing)
+        EXPECT_EQ(share.of[missing], quiet.of[missing]);
+    EXPECT_EQ(share.of[2], 0);
 }
 
 TEST(LinkShare, OneWayThatIsMuchSlowerIsNotTaken) {
