@@ -38,14 +38,6 @@ __device__ __forceinline__ void await_copies_but() {
 #endif
 }
 
-/// The same for a count below 4 that is known when it runs.
-__device__ __forceinline__ void await_copies_but(int count) {
-    if (count == 0) await_copies_but<0>();
-    if (count == 1) await_copies_but<1>();
-    if (count == 2) await_copies_but<2>();
-    if (count == 3) await_copies_but<3>();
-}
-
 /// Waits for all of this thread's.
 __device__ __forceinline__ void await_copies() {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
